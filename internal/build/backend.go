@@ -14,7 +14,6 @@ import (
 
 	"github.com/headgate/headgate/internal/build/endpoint"
 	"github.com/headgate/headgate/internal/build/spec"
-	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/guard"
 	"github.com/headgate/headgate/internal/model"
@@ -165,7 +164,7 @@ func allowed(v View) endpoint.Allowed {
 // Pods and no addresses.
 func noSlice(service string) string {
 	return "the folder has no EndpointSlice for the Service: add one with the label " +
-		discoveryv1.LabelServiceName + ": " + feature.Shorten(service) + " (in a cluster, Kubernetes creates it)"
+		discoveryv1.LabelServiceName + ": " + finding.Shorten(service) + " (in a cluster, Kubernetes creates it)"
 }
 
 func (t *backendMaker) external(service *corev1.Service, portText string) {

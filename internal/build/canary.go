@@ -98,7 +98,7 @@ func (l *hostBuilder) addCanary(p *contribution, name string, o offer, when any,
 		return
 	}
 	if o.route < 0 {
-		refuse(finding.MissingObject, fmt.Sprintf("no other Ingress has the route %s of host %s", feature.Shorten(o.where.String()), l.host))
+		refuse(finding.MissingObject, fmt.Sprintf("no other Ingress has the route %s of host %s", finding.Shorten(o.where.String()), l.host))
 		return
 	}
 	if len(o.Except) > maxExcept {
@@ -109,7 +109,7 @@ func (l *hostBuilder) addCanary(p *contribution, name string, o offer, when any,
 	route := &l.routes[o.route].Route
 	switch {
 	case route.Backend == "":
-		refuse(finding.MissingObject, fmt.Sprintf("the route %s of host %s has no backend, so it can't have a canary", feature.Shorten(o.where.String()), l.host))
+		refuse(finding.MissingObject, fmt.Sprintf("the route %s of host %s has no backend, so it can't have a canary", finding.Shorten(o.where.String()), l.host))
 	case route.Backend == o.Backend:
 		refuse(finding.Conflict, "the route has that backend already")
 	case len(canariesOf(route, name)) == maxCanaries:

@@ -247,9 +247,9 @@ func (l *hostBuilder) place(p *contribution, field string, where routeKey, b *ne
 		return
 	}
 	if winner, ok := l.taken[where]; ok {
-		message := fmt.Sprintf("%s of host %s belongs to %s", feature.Shorten(where.String()), l.host, winner)
+		message := fmt.Sprintf("%s of host %s belongs to %s", finding.Shorten(where.String()), l.host, winner)
 		if winner == spec.ObjectName(p.Ingress) {
-			message = fmt.Sprintf("%s of host %s is listed before in this Ingress", feature.Shorten(where.String()), l.host)
+			message = fmt.Sprintf("%s of host %s is listed before in this Ingress", finding.Shorten(where.String()), l.host)
 		}
 		l.refuse(p, field, notServed, &spec.Rejection{Code: finding.Conflict, Message: message})
 		return
@@ -335,14 +335,14 @@ func (l *hostBuilder) refuse(p *contribution, field, effect string, why *spec.Re
 func (l *hostBuilder) readPath(p *networkingv1.HTTPIngressPath) (routeKey, *spec.Rejection) {
 	path := cmp.Or(p.Path, "/")
 	if !strings.HasPrefix(path, "/") {
-		return routeKey{}, &spec.Rejection{Code: finding.InvalidValue, Message: fmt.Sprintf("path %q does not start with a slash", feature.Shorten(path))}
+		return routeKey{}, &spec.Rejection{Code: finding.InvalidValue, Message: fmt.Sprintf("path %q does not start with a slash", finding.Shorten(path))}
 	}
 	if l.patterns {
 		if refused := l.checkPattern(path); refused != nil {
 			return routeKey{}, refused
 		}
 	} else if neverAsked(path) {
-		return routeKey{}, &spec.Rejection{Code: finding.InvalidValue, Message: fmt.Sprintf("path %q contains //, /./ or /../, which NGINX removes from the paths of requests", feature.Shorten(path))}
+		return routeKey{}, &spec.Rejection{Code: finding.InvalidValue, Message: fmt.Sprintf("path %q contains //, /./ or /../, which NGINX removes from the paths of requests", finding.Shorten(path))}
 	}
 	where, ok := routeKeyOf(p)
 	if !ok {
@@ -352,7 +352,7 @@ func (l *hostBuilder) readPath(p *networkingv1.HTTPIngressPath) (routeKey, *spec
 }
 
 func unknownPathType(p *networkingv1.HTTPIngressPath) *spec.Rejection {
-	return &spec.Rejection{Code: finding.InvalidValue, Message: fmt.Sprintf("invalid pathType %q: must be Exact, Prefix or ImplementationSpecific", feature.Shorten(string(*p.PathType)))}
+	return &spec.Rejection{Code: finding.InvalidValue, Message: fmt.Sprintf("invalid pathType %q: must be Exact, Prefix or ImplementationSpecific", finding.Shorten(string(*p.PathType)))}
 }
 
 // routeKeyOf is false for a pathType that does not exist.

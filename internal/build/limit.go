@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/build/spec"
-	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -173,7 +172,7 @@ func (l *hostBuilder) reportLeftOut(list []placedRule, exact bool) {
 		list = list[n:]
 		l.findings = append(l.findings, finding.Finding{
 			Object: spec.ObjectName(first.by.Ingress), Field: first.field, Code: finding.TooMany,
-			Message: fmt.Sprintf("%s: %d paths of this Ingress, from %s on, are left out of host %s", leftOut, n, feature.Shorten(first.where.String()), l.host),
+			Message: fmt.Sprintf("%s: %d paths of this Ingress, from %s on, are left out of host %s", leftOut, n, finding.Shorten(first.where.String()), l.host),
 			Effect:  effect, Rejected: true, Denies: true,
 		})
 	}

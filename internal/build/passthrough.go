@@ -57,7 +57,7 @@ func (l *hostBuilder) reportBypassed(by feature.AnySetting, route *routeCandidat
 		}
 	}
 	if len(guards) > 0 {
-		out.Warn(by, finding.Bypassed, "annotations that may control access do not apply to TLS connections: "+feature.ShortenList(guards),
+		out.Warn(by, finding.Bypassed, "annotations that may control access do not apply to TLS connections: "+finding.ShortenList(guards),
 			"over TLS, clients reach the backend without them")
 	}
 	if n := len(l.routes) - 1; n > 0 {

@@ -117,7 +117,7 @@ func (l *hostBuilder) patterned() {
 // checkPattern keeps the expression if that is not just the path behind a "^".
 func (l *hostBuilder) checkPattern(path string) *spec.Rejection {
 	wrong := func(code finding.Code, err any) *spec.Rejection {
-		return &spec.Rejection{Code: code, Message: fmt.Sprintf("path %q, a regular expression on this host: %v", feature.Shorten(path), err)}
+		return &spec.Rejection{Code: code, Message: fmt.Sprintf("path %q, a regular expression on this host: %v", finding.Shorten(path), err)}
 	}
 	if isLiteral(path) {
 		if n := len("^" + path); n > pcre.MaxLength {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/headgate/headgate/internal/build/endpoint"
 	"github.com/headgate/headgate/internal/build/spec"
-	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 )
 
@@ -44,7 +43,7 @@ func (l *hostBuilder) checkProtocol(p *contribution, o offer) {
 	l.findings = append(l.findings, finding.Finding{
 		Object: spec.ObjectName(p.Ingress), Field: o.field + ".backend", Code: finding.Conflict,
 		Message: fmt.Sprintf("the Service's port has %s, and that of the route %s of host %s has %s: must be of the same protocol",
-			written(own), feature.Shorten(o.where.String()), l.host, written(l.appProtocol(route.Backend))),
+			written(own), finding.Shorten(o.where.String()), l.host, written(l.appProtocol(route.Backend))),
 		Effect: "the canary is asked by the protocol of the route",
 	})
 }
@@ -53,5 +52,5 @@ func written(appProtocol string) string {
 	if appProtocol == "" {
 		return "no appProtocol"
 	}
-	return "appProtocol " + feature.Shorten(appProtocol)
+	return "appProtocol " + finding.Shorten(appProtocol)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/build/tenancy"
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -62,7 +63,7 @@ func (l *hostBuilder) changers(owner string) (list []tenancy.Taking) {
 		default:
 			list = append(list, tenancy.Taking{
 				Ingress: p.Ingress, Field: l.builder.settings.Annotation(by),
-				What:   fmt.Sprintf("makes all paths of %s regular expressions (by path %s)", tenancy.Title(l.host), feature.Shorten(path)),
+				What:   fmt.Sprintf("makes all paths of %s regular expressions (by path %s)", tenancy.Title(l.host), finding.Shorten(path)),
 				Effect: "exact paths match longer ones, upper and lower case are equal, and longer paths come first" + isShared,
 			})
 		}
@@ -118,7 +119,7 @@ func (l *hostBuilder) takings(owner string) []tenancy.Taking {
 			parts[r.Origin] = p
 		}
 		if p.routes++; p.field == "" || r.field < p.field {
-			p.field, p.path = r.field, feature.Shorten(r.where.String())
+			p.field, p.path = r.field, finding.Shorten(r.where.String())
 		}
 	}
 	var list []tenancy.Taking
@@ -154,7 +155,7 @@ func (l *hostBuilder) noteCanary(p *contribution, o offer) {
 	}
 	l.foreignCanaries = append(l.foreignCanaries, foreignCanary{l.parts().byOrigin[route.Origin], cmp.Or(route.field, "spec.rules"), tenancy.Taking{
 		Ingress: p.Ingress, Field: o.field,
-		What:   fmt.Sprintf("is a canary that takes requests of %s (%s)", tenancy.Title(l.host), feature.Shorten(o.where.String())),
+		What:   fmt.Sprintf("is a canary that takes requests of %s (%s)", tenancy.Title(l.host), finding.Shorten(o.where.String())),
 		Effect: "they go to its backend" + isShared,
 	}})
 }

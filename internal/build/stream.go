@@ -10,7 +10,6 @@ import (
 
 	"github.com/headgate/headgate/internal/build/endpoint"
 	"github.com/headgate/headgate/internal/build/streamvalue"
-	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -29,7 +28,7 @@ func (b *Builder) Stream(name string, v View) (s model.Stream, found bool, fs []
 		return model.Stream{}, false, nil
 	}
 	t := &streamMaker{view: v}
-	t.stream = model.Stream{Protocol: protocol, Object: "configmap/" + at.String(), Field: "data." + feature.Shorten(portText)}
+	t.stream = model.Stream{Protocol: protocol, Object: "configmap/" + at.String(), Field: "data." + finding.Shorten(portText)}
 	found = t.make(portText, text)
 	return t.stream, found, finding.Sort(t.findings)
 }
@@ -66,7 +65,7 @@ func (t *streamMaker) make(portText, text string) bool {
 	}
 	value, err := streamvalue.Parse(t.stream.Protocol, text)
 	if err != nil {
-		t.report(finding.InvalidValue, fmt.Sprintf("invalid value %q: %v", feature.Shorten(text), err), closedPort)
+		t.report(finding.InvalidValue, fmt.Sprintf("invalid value %q: %v", finding.Shorten(text), err), closedPort)
 		return false
 	}
 	if by := t.view.ReservedPort(port); by != "" {
@@ -74,7 +73,7 @@ func (t *streamMaker) make(portText, text string) bool {
 		return false
 	}
 	if value.Ignored != "" {
-		t.report(finding.InvalidValue, fmt.Sprintf("invalid value %q: %s", feature.Shorten(text), value.Ignored), "this part is ignored")
+		t.report(finding.InvalidValue, fmt.Sprintf("invalid value %q: %s", finding.Shorten(text), value.Ignored), "this part is ignored")
 	}
 	t.stream.Port, t.stream.ServicePort = port, value.Port
 	t.stream.Namespace, t.stream.Service = value.Service.Namespace, value.Service.Name

@@ -162,14 +162,14 @@ func pathType(path *networkingv1.HTTPIngressPath) string {
 	if path.PathType == nil {
 		return string(networkingv1.PathTypePrefix)
 	}
-	return feature.Shorten(string(*path.PathType))
+	return finding.Shorten(string(*path.PathType))
 }
 
 func (l *hostBuilder) lostRule(
 	p *contribution, field string, path *networkingv1.HTTPIngressPath, winners map[routeKey]*networkingv1.Ingress,
 ) LostRule {
 	lost := LostRule{
-		RuleTrace: RuleTrace{Ingress: p.Ingress, Field: field, PathType: pathType(path), Written: feature.Shorten(cmp.Or(path.Path, "/"))},
+		RuleTrace: RuleTrace{Ingress: p.Ingress, Field: field, PathType: pathType(path), Written: finding.Shorten(cmp.Or(path.Path, "/"))},
 		Why:       l.reasons[place{p.Ingress, field}],
 	}
 	if ref, refused := spec.ReadBackend(p.Namespace, &path.Backend); refused == nil {

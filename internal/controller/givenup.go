@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/dataplane"
-	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/observe/tracker"
 )
@@ -41,6 +40,6 @@ func findingOf(g dataplane.GivenUp) finding.Finding {
 		f.Field, f.Effect = "metadata.annotations", "until aliases change, the alias stands for no names"
 	}
 	f.Message = fmt.Sprintf("host %s: the regular expression %q took too many steps for many requests; NGINX gave up on it at %s",
-		g.Host, feature.Shorten(g.Pattern), time.Unix(g.Since, 0).UTC().Format(time.RFC3339))
+		g.Host, finding.Shorten(g.Pattern), time.Unix(g.Since, 0).UTC().Format(time.RFC3339))
 	return f
 }

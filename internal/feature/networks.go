@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -60,7 +61,7 @@ func ParseNetworks(text string) (*Networks, error) {
 		return nil, errors.New(NetworksForm)
 	}
 	if bad != nil {
-		return nil, errors.New(ShortenList(quoted(bad)) + ": " + NetworksForm)
+		return nil, errors.New(finding.ShortenList(quoted(bad)) + ": " + NetworksForm)
 	}
 	slices.SortFunc(prefixes, func(a, b netip.Prefix) int {
 		return cmp.Or(a.Addr().Compare(b.Addr()), a.Bits()-b.Bits())

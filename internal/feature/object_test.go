@@ -9,6 +9,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/syntax/template"
 )
 
 func TestObject(t *testing.T) {
@@ -136,9 +137,9 @@ func TestTemplate(t *testing.T) {
 		"$ssl_client_raw_cert$document": "",
 		"a$-b":                          "",
 	} {
-		parsed, err := feature.ParseTemplate(text, true)
+		parsed, err := template.Parse(text, true)
 		if strings.Contains(text, "ssl_client") {
-			parsed, err = feature.ParseTemplate(text, false)
+			parsed, err = template.Parse(text, false)
 		}
 		got := ""
 		if err == nil {
@@ -166,7 +167,7 @@ func FuzzTemplate(f *testing.F) {
 		f.Add(seed, true)
 	}
 	f.Fuzz(func(t *testing.T, text string, names bool) {
-		parsed, err := feature.ParseTemplate(text, names)
+		parsed, err := template.Parse(text, names)
 		if err != nil {
 			if len(err.Error()) > 1000 {
 				t.Fatalf("%q: an error of %d bytes", text, len(err.Error()))

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/headgate/headgate/internal/syntax/template"
 )
 
 // Bool accepts what ingress-nginx accepts: strconv.ParseBool.
@@ -142,4 +144,14 @@ func List(text string) ([]string, error) {
 		}
 	}
 	return list, nil
+}
+
+// TemplateOf returns a parser of templates whose text is empty or accepted.
+func TemplateOf(accept func(string) (string, error), names bool) func(string) (template.Template, error) {
+	return Optional(func(text string) (template.Template, error) {
+		if _, err := accept(text); err != nil {
+			return nil, err
+		}
+		return template.Parse(text, names)
+	})
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"github.com/headgate/headgate/internal/syntax/template"
 )
 
 // A SimulatedRequest is a request whose response is predicted.
@@ -102,9 +104,9 @@ func (q SimulatedRequest) Query() string {
 	return query
 }
 
-// Predict fills a template in: group returns the text of a group of the route's path.
+// Predict fills a template in for a simulated request: group returns the text of a group of the route's path.
 // Variables that only a real request has keep their names.
-func (t Template) Predict(q SimulatedRequest, group func(name string) (text string, ok bool)) string {
+func Predict(t template.Template, q SimulatedRequest, group func(name string) (text string, ok bool)) string {
 	var b strings.Builder
 	for _, p := range t {
 		text, ok := p.Literal, p.Variable == ""

@@ -117,44 +117,9 @@ const (
 	routesDeny  = "the paths of this Ingress answer 503"
 )
 
-// Lengths of what a Problem quotes, in bytes: both a value and the error about it may
-// have text of a tenant.
-const (
-	maxValue = 80
-	maxError = 300
-)
-
 // badValue returns the code and the message of a finding about an invalid value.
 func badValue(text string, err error) (finding.Code, string) {
-	return finding.InvalidValue, fmt.Sprintf("invalid value %q: %s", Shorten(text), cutList(withoutUser(strings.ToValidUTF8(err.Error(), "�")), maxError))
-}
-
-// Shorten cuts a text of a tenant for a finding, without users of URLs.
-func Shorten(text string) string { return cut(withoutUser(text), maxValue) }
-
-// cut shortens a text, without a broken character at its end.
-func cut(text string, length int) string {
-	if len(text) <= length {
-		return text
-	}
-	return strings.ToValidUTF8(text[:length], "") + "…"
-}
-
-// ShortenList joins the elements of a list, cut for a finding.
-func ShortenList(list []string) string { return cutList(strings.Join(list, ", "), maxValue) }
-
-// cutList shortens a text with a list after one of its elements, and says how many
-// follow. If the first one is too long, it cuts the text as cut does.
-func cutList(text string, length int) string {
-	if len(text) <= length {
-		return text
-	}
-	const comma = ", "
-	end := strings.LastIndex(text[:length], comma)
-	if end <= 0 {
-		return cut(text, length)
-	}
-	return fmt.Sprintf("%s and %d more", text[:end], strings.Count(text[end:], comma))
+	return finding.InvalidValue, fmt.Sprintf("invalid value %q: %s", finding.Shorten(text), finding.CutList(finding.WithoutUser(strings.ToValidUTF8(err.Error(), "�")), finding.MaxError))
 }
 
 // Parsed is the parsed annotations of one Ingress, with the ConfigMap as their
@@ -268,7 +233,7 @@ func (p *Parsed) enforce(annotations map[string]string) {
 		}
 		for _, word := range words {
 			if strings.Contains(text, word) {
-				forbid(name, fmt.Sprintf("the value must not contain %q (key %s)", cut(word, maxValue), wordBlocklist.Key))
+				forbid(name, fmt.Sprintf("the value must not contain %q (key %s)", finding.Cut(word, finding.MaxValue), wordBlocklist.Key))
 				break
 			}
 		}

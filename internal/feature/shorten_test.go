@@ -4,19 +4,21 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/headgate/headgate/internal/finding"
 )
 
 // TestShortenList: a list is cut behind an element.
 func TestShortenList(t *testing.T) {
 	names := strings.Fields(strings.Repeat("www.example.com ", 9))
-	if got, want := ShortenList(names), strings.Repeat("www.example.com, ", 3)+"www.example.com and 5 more"; got != want {
+	if got, want := finding.ShortenList(names), strings.Repeat("www.example.com, ", 3)+"www.example.com and 5 more"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := ShortenList(names[:2]), "www.example.com, www.example.com"; got != want {
+	if got, want := finding.ShortenList(names[:2]), "www.example.com, www.example.com"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	long := strings.Repeat("x", 100)
-	if got, want := ShortenList([]string{long, "y"}), long[:80]+"…"; got != want {
+	if got, want := finding.ShortenList([]string{long, "y"}), long[:80]+"…"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	_, message := badValue("v", errors.New("must be one of "+strings.Join(strings.Fields(strings.Repeat("$variable ", 50)), ", ")))
@@ -34,7 +36,7 @@ func TestUsersAreHidden(t *testing.T) {
 		"user@auth.example":                            "user@auth.example",
 		"://a@b http:/c@d":                             "://a@b http:/c@d",
 	} {
-		if got := Shorten(text); got != want {
+		if got := finding.Shorten(text); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 		if _, message := badValue(text, errors.New("parse "+text)); message != `invalid value "`+want+`": parse `+want {
@@ -44,7 +46,7 @@ func TestUsersAreHidden(t *testing.T) {
 			t.Errorf("%q: the value %s", text, got)
 		}
 	}
-	if got := Shorten("http://" + strings.Repeat("p", 200) + "@x/"); got != "http://…@x/" {
+	if got := finding.Shorten("http://" + strings.Repeat("p", 200) + "@x/"); got != "http://…@x/" {
 		t.Errorf("a long password: %s", got)
 	}
 }

@@ -67,7 +67,7 @@ func HTTPTrial(lines ...string) Trial {
 
 // RejectTried reports a value that is not used, by the error of a Try.
 func (r *Report) RejectTried(s AnySetting, value string, err error) {
-	value = Shorten(value)
+	value = finding.Shorten(value)
 	if IsUntested(err) {
 		r.Reject(s, finding.Waits, fmt.Sprintf("%q could not be tested yet, and will be again: %s", value, err))
 		return

@@ -22,17 +22,6 @@ func Scheme(text string) (rest string, secure bool, err error) {
 	return rest, false, nil
 }
 
-var userForm = regexp.MustCompile(`(?i)(\b[a-z][a-z0-9+.-]*://)[^/?#\s]*@`)
-
-// withoutUser replaces the user and the password in URLs of a text: findings are for more people
-// than the object that has them.
-func withoutUser(text string) string {
-	if !strings.Contains(text, "@") {
-		return text
-	}
-	return userForm.ReplaceAllString(text, "$1…@")
-}
-
 // PathOf is the path of a URL's path and query, unescaped. varies is set where it has a variable;
 // then, and where it can't be unescaped, the path is empty.
 func PathOf(uri string) (path string, varies bool) {

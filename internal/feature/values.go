@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -196,7 +197,7 @@ func (d *schemaSetting) reading(v Values, problems []Problem) Reading {
 	if e == nil {
 		return r
 	}
-	r.Ingress, r.Written, r.Refused, r.Denies = e.origin, Shorten(e.text), !e.counts, e.denies
+	r.Ingress, r.Written, r.Refused, r.Denies = e.origin, finding.Shorten(e.text), !e.counts, e.denies
 	if e.implied != nil {
 		r.By, r.Where = e.implied.By.Spec().Annotation, e.implied.Where
 	}
@@ -222,13 +223,13 @@ func (d *schemaSetting) keyDenies(v Values) bool {
 func valueText(value any) string {
 	switch v := value.(type) {
 	case []string:
-		return cutList(withoutUser(strings.Join(v, ", ")), maxError)
+		return finding.CutList(finding.WithoutUser(strings.Join(v, ", ")), finding.MaxError)
 	case fmt.Stringer:
-		return cut(withoutUser(v.String()), maxError)
+		return finding.Cut(finding.WithoutUser(v.String()), finding.MaxError)
 	}
 	switch reflect.TypeOf(value).Kind() {
 	case reflect.Slice, reflect.Struct, reflect.Map, reflect.Pointer:
 		return ""
 	}
-	return cut(withoutUser(fmt.Sprint(value)), maxError)
+	return finding.Cut(finding.WithoutUser(fmt.Sprint(value)), finding.MaxError)
 }

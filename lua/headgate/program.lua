@@ -1,4 +1,4 @@
--- Programs: what tenants' snippets do to a request (internal/snippet/program.go). This module
+-- Programs: what tenants' snippets do to a request (internal/syntax/snippet/program.go). This module
 -- runs their steps, which are the directives of NGINX's rewrite module, and fills in their
 -- templates. What else snippets say, their effects, is left to the phases of features.
 --

@@ -1,4 +1,4 @@
--- Texts with variables that tenants wrote: internal/feature/template.go parses them,
+-- Texts with variables that tenants wrote: internal/syntax/template/template.go parses them,
 -- and this module fills them in for a request.
 --
 -- No variable of NGINX is read by a name from a unit: each kind of piece has a function

@@ -18,7 +18,7 @@ func exceptions() map[string]string {
 		"internal/model":                        later,
 		"internal/nginx":                        later,
 		"internal/plan":                         later,
-		"internal/snippet":                      later,
+		"internal/syntax/snippet":               later,
 		"internal/stream":                       later,
 		"internal/command/explain/text/text.go": later,
 		"internal/controller/controller.go":     later,

@@ -53,7 +53,7 @@ func (r *Reviewer) checkAlone(ing *networkingv1.Ingress, d *Decision) {
 		d.add(finding.Finding{
 			Object: spec.ObjectName(ing), Field: field, Code: finding.InvalidValue,
 			Message: fmt.Sprintf("path %q of type %s must consist of letters, digits and /._- (key strict-validate-path-type); ImplementationSpecific paths may have others",
-				feature.Shorten(path.Path), feature.Shorten(string(*kind))),
+				finding.Shorten(path.Path), finding.Shorten(string(*kind))),
 		}, verdict)
 	}
 }
@@ -105,7 +105,7 @@ func (r *Reviewer) checkPaths(ing *networkingv1.Ingress, d *Decision) {
 					if field, both := mine[cmp.Or(path.Path, "/")]; both {
 						d.add(finding.Finding{
 							Object: spec.ObjectName(ing), Field: field, Code: finding.Conflict,
-							Message: fmt.Sprintf("path %s of host %s is in %s already", feature.Shorten(cmp.Or(path.Path, "/")), host, spec.ObjectName(other)),
+							Message: fmt.Sprintf("path %s of host %s is in %s already", finding.Shorten(cmp.Or(path.Path, "/")), host, spec.ObjectName(other)),
 						}, Refuse)
 					}
 				}

@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/guard"
 	"github.com/headgate/headgate/internal/source"
 )
@@ -93,7 +93,7 @@ func (p Parsed) complete(fetched *source.Issuers) Parsed {
 	}
 	// What is not available of a chain that has issuers may well be the root.
 	if p.alone && reason != "" {
-		p.Incomplete = fmt.Sprintf("tls.crt lacks the certificate of the issuer, which could not be fetched from %s: %s", feature.Shorten(p.issuerURL), reason)
+		p.Incomplete = fmt.Sprintf("tls.crt lacks the certificate of the issuer, which could not be fetched from %s: %s", finding.Shorten(p.issuerURL), reason)
 	}
 	if len(chain) > len(p.Certificate.Chain) {
 		secret := p.Certificate.Secret

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/guard"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -197,5 +197,5 @@ func (p Parsed) Names() string {
 	if len(names) == 0 {
 		return "no name"
 	}
-	return feature.ShortenList(names)
+	return finding.ShortenList(names)
 }

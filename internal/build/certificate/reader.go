@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build/memo"
-	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/source"
 )
@@ -50,7 +49,7 @@ func (r *Reader) Load(v View, name types.NamespacedName) (Parsed, *Problem) {
 	if secret == nil {
 		r.parsed.Forget(name)
 		r.completed.Forget(name)
-		return Parsed{}, &Problem{finding.MissingObject, fmt.Sprintf("Secret %s does not exist", feature.Shorten(name.Name))}
+		return Parsed{}, &Problem{finding.MissingObject, fmt.Sprintf("Secret %s does not exist", finding.Shorten(name.Name))}
 	}
 	parsed := r.parsed.Get(name, secret, func(secret *corev1.Secret) Parsed {
 		parsed := parse(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
@@ -60,7 +59,7 @@ func (r *Reader) Load(v View, name types.NamespacedName) (Parsed, *Problem) {
 		return parsed
 	})
 	if parsed.problem != "" {
-		return Parsed{}, &Problem{finding.BadCertificate, fmt.Sprintf("Secret %s: %s", feature.Shorten(name.Name), parsed.problem)}
+		return Parsed{}, &Problem{finding.BadCertificate, fmt.Sprintf("Secret %s: %s", finding.Shorten(name.Name), parsed.problem)}
 	}
 	fetched := v.Issuers(parsed.issuerURL)
 	if parsed.issuerURL == "" || fetched == nil {

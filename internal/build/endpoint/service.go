@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
-	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -38,7 +38,7 @@ func CheckName(name string) string {
 		return "localhost is not allowed: it is the machine that Headgate runs on"
 	}
 	if len(validation.IsDNS1123Subdomain(plain)) > 0 {
-		return fmt.Sprintf("invalid name %q: must be a DNS name", feature.Shorten(name))
+		return fmt.Sprintf("invalid name %q: must be a DNS name", finding.Shorten(name))
 	}
 	return ""
 }

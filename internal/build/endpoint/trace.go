@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
-	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -54,7 +54,7 @@ type tracer struct {
 }
 
 func (t tracer) trace(endpoint *discoveryv1.Endpoint, address string) []Trace {
-	found := Trace{Address: feature.Shorten(address), Slice: t.slice.Name, Readiness: ReadinessOf(endpoint)}
+	found := Trace{Address: finding.Shorten(address), Slice: t.slice.Name, Readiness: ReadinessOf(endpoint)}
 	parsed, err := netip.ParseAddr(address)
 	switch {
 	case t.slice.AddressType == discoveryv1.AddressTypeFQDN, err != nil, parsed.Zone() != "":

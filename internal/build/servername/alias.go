@@ -11,7 +11,6 @@ import (
 	"github.com/headgate/headgate/internal/build/certificate"
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/build/tenancy"
-	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/syntax/pcre"
@@ -206,7 +205,7 @@ func (b *Builder) aliasesLost(alias, winner string, owners []*networkingv1.Ingre
 		if slices.Contains(owners, ing) {
 			continue
 		}
-		message := fmt.Sprintf("the alias %s belongs to %s", feature.Shorten(alias), winner)
+		message := fmt.Sprintf("the alias %s belongs to %s", finding.Shorten(alias), winner)
 		if winner == "" {
 			message = "the aliases of the host are those of an older Ingress"
 		}
@@ -220,7 +219,7 @@ func (b *Builder) aliasesLost(alias, winner string, owners []*networkingv1.Ingre
 
 // noRequests is the effect of an alias that its Ingress does not get.
 func noRequests(alias string) string {
-	return fmt.Sprintf("requests for %s do not go to this Ingress", feature.Shorten(strings.TrimPrefix(alias, "~")))
+	return fmt.Sprintf("requests for %s do not go to this Ingress", finding.Shorten(strings.TrimPrefix(alias, "~")))
 }
 
 // redirectAlias builds a name that is nothing but the www redirect alias of a host,
@@ -242,7 +241,7 @@ func (b *Builder) redirectAliasesLost(name, winner string, v View) []finding.Fin
 	for _, ing := range v.RedirectAliases(name) {
 		fs = append(fs, finding.Finding{
 			Object: spec.ObjectName(ing), Field: b.settings.Annotation(b.settings.Claims(ing, v).WWWBy), Code: finding.Conflict,
-			Message: "the name " + feature.Shorten(name) + " belongs to " + winner, Effect: "it is not redirected",
+			Message: "the name " + finding.Shorten(name) + " belongs to " + winner, Effect: "it is not redirected",
 		})
 	}
 	return fs

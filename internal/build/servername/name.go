@@ -219,7 +219,7 @@ func (s *search) certificateOf(entry networkingv1.IngressTLS, listed bool) *cert
 	case isFor && parsed.Incomplete != "":
 		s.report(finding.IncompleteChain, parsed.Incomplete, certificate.IncompleteEffect)
 	case refused == nil && listed && !isFor:
-		message := fmt.Sprintf("the certificate in Secret %s is for %s, not for %s", feature.Shorten(entry.SecretName), parsed.Names(), s.name)
+		message := fmt.Sprintf("the certificate in Secret %s is for %s, not for %s", finding.Shorten(entry.SecretName), parsed.Names(), s.name)
 		s.report(finding.BadCertificate, message, "the default certificate is served for "+s.name)
 	case refused != nil && listed:
 		s.report(refused.Code, refused.Message, "the default certificate is served for "+s.name)

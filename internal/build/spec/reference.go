@@ -107,7 +107,7 @@ func ReadBackend(namespace string, b *networkingv1.IngressBackend) (BackendRefer
 	}
 	service := types.NamespacedName{Namespace: namespace, Name: b.Service.Name}
 	if problems := validation.IsDNS1123Label(service.Name); len(problems) > 0 {
-		return BackendReference{}, &Rejection{finding.InvalidValue, fmt.Sprintf("%q is not the name of a Service", feature.Shorten(service.Name))}
+		return BackendReference{}, &Rejection{finding.InvalidValue, fmt.Sprintf("%q is not the name of a Service", finding.Shorten(service.Name))}
 	}
 	port := b.Service.Port.Name
 	if port == "" {
@@ -117,7 +117,7 @@ func ReadBackend(namespace string, b *networkingv1.IngressBackend) (BackendRefer
 		}
 		port = strconv.Itoa(int(number))
 	} else if problems := validation.IsValidPortName(port); len(problems) > 0 {
-		return BackendReference{}, &Rejection{finding.InvalidValue, fmt.Sprintf("%q is not the name of a port", feature.Shorten(port))}
+		return BackendReference{}, &Rejection{finding.InvalidValue, fmt.Sprintf("%q is not the name of a port", finding.Shorten(port))}
 	}
 	return BackendReference{Key: model.BackendKey(namespace, service.Name, port), Service: service}, nil
 }

@@ -7,7 +7,6 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
-	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 )
 
@@ -83,7 +82,7 @@ func (r *exclusions) hosts() {
 
 // BadHost says what is wrong with a host that HostName does not know.
 func BadHost(host string) string {
-	return fmt.Sprintf("invalid host %q: must be a DNS name", feature.Shorten(host))
+	return fmt.Sprintf("invalid host %q: must be a DNS name", finding.Shorten(host))
 }
 
 // inspect reads what ingress-nginx does.
@@ -108,7 +107,7 @@ func (r *exclusions) inspect() {
 func (r *exclusions) suspect(text, field string, numbers ...any) {
 	if what := suspicion(text); what != "" {
 		r.add(fmt.Sprintf(field, numbers...),
-			fmt.Sprintf("%q contains %s, which --deep-inspect does not allow", feature.Shorten(text), what))
+			fmt.Sprintf("%q contains %s, which --deep-inspect does not allow", finding.Shorten(text), what))
 	}
 }
 

@@ -82,7 +82,7 @@ func Title(name string) string {
 	if name == model.DefaultHost {
 		return "the default host"
 	}
-	return "the name " + feature.Shorten(name)
+	return "the name " + finding.Shorten(name)
 }
 
 func effect(name string, claim spec.Claim) string {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/build/spec"
-	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/unit"
 )
@@ -99,7 +99,7 @@ func describe(trace build.BackendTrace, port string) string {
 		text += ", target port " + target
 	}
 	if p.AppProtocol != nil {
-		text += ", appProtocol " + feature.Shorten(*p.AppProtocol)
+		text += ", appProtocol " + finding.Shorten(*p.AppProtocol)
 	}
 	return text
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -21,7 +22,7 @@ type Client struct {
 // explainClient finds out who asks, and by which scheme, as NGINX does.
 func (x *explainer) explainClient() {
 	settings := x.globals.Process.ClientAddress
-	peers := fmt.Sprintf("%s%s", feature.ShortenList(strings.Split(settings.Trusted.String(), ",")), x.because(feature.TrustedPeers))
+	peers := fmt.Sprintf("%s%s", finding.ShortenList(strings.Split(settings.Trusted.String(), ",")), x.because(feature.TrustedPeers))
 	c := &Client{}
 	switch reads := !settings.For.IsZero() || settings.Forwarded; {
 	case !reads && settings.ProxyProtocol:

@@ -80,8 +80,8 @@ func authentication() Group {
 		{"Passwords that are remembered", "worker", constant(passwordLua, "MAX_REMEMBERED", count), "", "checked again", ""},
 		{"Time for which they are", "password", constant(passwordLua, "CACHE_SECONDS", seconds), "", "checked again", ""},
 		{"Cached responses of auth services", "instance", text("internal/feature/externalauth/resources.go", `NewName\("hg_checks"\), Size: ([^}]+)\}`, bytes), "", "the service is asked again", ""},
-		{"Headers of `proxy-set-headers`", "process", constant("internal/feature/header.go", "maxHeaders", count), "", "503; `TooMany`", ""},
-		{"Headers of `add-headers`", "process", constant("internal/feature/header.go", "maxHeaders", count), "", "none are added; `TooMany`", ""},
-		{"Headers of `auth-proxy-set-headers`", "Ingress", constant("internal/feature/header.go", "maxHeaders", count), "", "503; `TooMany`", ""},
+		{"Headers of `proxy-set-headers`", "process", constant("internal/syntax/header/header.go", "maxHeaders", count), "", "503; `TooMany`", ""},
+		{"Headers of `add-headers`", "process", constant("internal/syntax/header/header.go", "maxHeaders", count), "", "none are added; `TooMany`", ""},
+		{"Headers of `auth-proxy-set-headers`", "Ingress", constant("internal/syntax/header/header.go", "maxHeaders", count), "", "503; `TooMany`", ""},
 	}}
 }

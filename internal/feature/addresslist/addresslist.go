@@ -110,4 +110,4 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 }
 
 // short is the list, for a sentence.
-func (l listed) short() string { return feature.ShortenList(strings.Split(l.list.String(), ",")) }
+func (l listed) short() string { return finding.ShortenList(strings.Split(l.list.String(), ",")) }

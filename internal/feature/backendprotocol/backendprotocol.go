@@ -118,7 +118,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 	}
 	if !usesTLS(v) && v.Rejects(verify) {
 		// With the annotation, the value denied before.
-		out.Deny(verify, finding.InvalidValue, "the Service's port has appProtocol "+feature.Shorten(out.AppProtocol)+": must be on or off, or backend-protocol HTTP")
+		out.Deny(verify, finding.InvalidValue, "the Service's port has appProtocol "+finding.Shorten(out.AppProtocol)+": must be on or off, or backend-protocol HTTP")
 		return
 	}
 	c := own

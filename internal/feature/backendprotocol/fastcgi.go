@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/internal/syntax/template"
+
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -46,7 +48,7 @@ func parseNames(text string) (model.ParameterNames, error) {
 	usual = append(usual, lengthParameter)
 	for _, name := range list {
 		if i := slices.IndexFunc(usual, func(one string) bool { return strings.EqualFold(one, name) }); i >= 0 {
-			return model.ParameterNames{}, fmt.Errorf("%q: must not be %s, in upper or lower case", feature.Shorten(name), usual[i])
+			return model.ParameterNames{}, fmt.Errorf("%q: must not be %s, in upper or lower case", finding.Shorten(name), usual[i])
 		}
 	}
 	return model.NewParameterNames(list...)
@@ -64,15 +66,15 @@ func parameterResources() (r resource.Resources) {
 
 // parameters are what fastcgi.lua reads of a route.
 type parameters struct {
-	Variables []assignment     `json:"variables,omitempty"`
-	Headers   []assignment     `json:"headers,omitempty"`
-	Host      feature.Template `json:"host,omitempty"`
+	Variables []assignment      `json:"variables,omitempty"`
+	Headers   []assignment      `json:"headers,omitempty"`
+	Host      template.Template `json:"host,omitempty"`
 }
 
 // An assignment gives a variable, or a header, a value.
 type assignment struct {
-	Name  string           `json:"name"`
-	Value feature.Template `json:"value"`
+	Name  string            `json:"name"`
+	Value template.Template `json:"value"`
 }
 
 var indexForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,255}$`)
@@ -118,7 +120,7 @@ func readParameters(data map[string]string, index string, names []string) (p par
 	}
 	own := resolver{root: root, index: index}
 	if _, set := data[scriptName]; index != "" && !set {
-		p.Variables = append(p.Variables, assignment{variableOf(scriptName), own.resolve(feature.Template{{Variable: scriptNameVariable}})})
+		p.Variables = append(p.Variables, assignment{variableOf(scriptName), own.resolve(template.Template{{Variable: scriptNameVariable}})})
 	}
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		value, err := own.parse(strings.TrimSpace(data[key]))

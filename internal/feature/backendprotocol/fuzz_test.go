@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/syntax/template"
+
 	"github.com/headgate/headgate/internal/test/pkitest"
 )
 
@@ -83,7 +84,7 @@ func FuzzParameters(f *testing.F) {
 			}
 			return
 		}
-		templates := []feature.Template{p.Host}
+		templates := []template.Template{p.Host}
 		for _, v := range p.Variables {
 			if !slices.ContainsFunc(parameterNames(), func(one string) bool { return variableOf(one) == v.Name }) {
 				t.Errorf("%q sets %q", name, v.Name)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
 )
 
 const (
@@ -84,7 +84,7 @@ func bounded(data map[string]string, names []string) (key, problem string) {
 			return key, "the name must be listed in the key " + allowedKey + ", or be HTTP_HOST, HTTP_X_ and 1 to 100 capital letters, digits and underscores, or one of " + strings.Join(names, ", ")
 		}
 		if !valueForm.MatchString(value) {
-			return key, fmt.Sprintf("invalid value %q: must be printable ASCII characters without spaces", feature.Shorten(value))
+			return key, fmt.Sprintf("invalid value %q: must be printable ASCII characters without spaces", finding.Shorten(value))
 		}
 	}
 	if len(data) > maxParameters || length > maxLength {
@@ -93,4 +93,4 @@ func bounded(data map[string]string, names []string) (key, problem string) {
 	return "", ""
 }
 
-func quoted(key string) string { return fmt.Sprintf("%q", feature.Shorten(key)) }
+func quoted(key string) string { return fmt.Sprintf("%q", finding.Shorten(key)) }

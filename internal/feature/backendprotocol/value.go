@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/syntax/template"
 )
 
 const (
@@ -34,12 +34,12 @@ func further() []string {
 
 // A resolver replaces variables that other parameters, or the index, determine.
 type resolver struct {
-	root  feature.Template
+	root  template.Template
 	index string
 }
 
-func (r resolver) parse(text string) (feature.Template, error) {
-	t, err := feature.ParseTemplateWith(text, further())
+func (r resolver) parse(text string) (template.Template, error) {
+	t, err := template.ParseWith(text, further())
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +56,8 @@ func (r resolver) parse(text string) (feature.Template, error) {
 
 // documentRoot is the value of DOCUMENT_ROOT, in which the variables that are made of it
 // are the default.
-func documentRoot(data map[string]string) (feature.Template, error) {
-	root := feature.Template{{Literal: defaultRoot}}
+func documentRoot(data map[string]string) (template.Template, error) {
+	root := template.Template{{Literal: defaultRoot}}
 	text := strings.TrimSpace(data[documentRootName])
 	if text == "" {
 		return root, nil
@@ -65,14 +65,14 @@ func documentRoot(data map[string]string) (feature.Template, error) {
 	return resolver{root: root}.parse(text)
 }
 
-func (r resolver) resolve(t feature.Template) feature.Template {
-	resolved := feature.Template{}
+func (r resolver) resolve(t template.Template) template.Template {
+	resolved := template.Template{}
 	for _, piece := range t {
 		switch piece.Variable {
 		case rootVariable, realRootVariable:
 			resolved = append(resolved, r.root...)
 		case fileNameVariable:
-			resolved = append(append(resolved, r.root...), feature.Piece{Variable: documentURIVariable})
+			resolved = append(append(resolved, r.root...), template.Piece{Variable: documentURIVariable})
 		case scriptNameVariable:
 			piece.Name = r.index
 			resolved = append(resolved, piece)

@@ -16,6 +16,7 @@ import (
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/model/resource"
+	"github.com/headgate/headgate/internal/syntax/template"
 )
 
 const name = "balancing"
@@ -167,7 +168,7 @@ func parseKey(text string) (string, error) {
 	}
 	// The same address gives the same endpoint in either form.
 	text = strings.NewReplacer("$binary_remote_addr", "$remote_addr", "${binary_remote_addr}", "${remote_addr}").Replace(text)
-	template, err := feature.ParseTemplate(text, false)
+	template, err := template.Parse(text, false)
 	if err != nil {
 		return "", err
 	}

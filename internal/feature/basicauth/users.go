@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
 )
 
 // maxReported is how many different problems a finding names.
@@ -73,7 +73,7 @@ func (u *userList) problems(place string) string {
 		if len(u.wrong[message]) > 1 {
 			word += "s"
 		}
-		list = append(list, fmt.Sprintf("%s %s: %s", word, feature.ShortenList(u.wrong[message]), message))
+		list = append(list, fmt.Sprintf("%s %s: %s", word, finding.ShortenList(u.wrong[message]), message))
 	}
 	if further := len(u.messages) - maxReported; further > 0 {
 		list = append(list, fmt.Sprintf("and %d more", further))

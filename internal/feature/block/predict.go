@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/syntax/pcre"
 )
@@ -16,15 +17,15 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 	if p.networks != nil && !q.From.IsValid() {
 		depends = "this depends on the client's address (" + cidrs.Key + ")"
 	} else if p.networks != nil && p.networks.Has(q.From) {
-		return refused(q.From.String(), cidrs.Key, feature.ShortenList(strings.Split(p.networks.String(), ",")))
+		return refused(q.From.String(), cidrs.Key, finding.ShortenList(strings.Split(p.networks.String(), ",")))
 	}
 	userAgent, _ := q.Header("user_agent")
 	if entry, is := p.UserAgents.matches(userAgent); is {
-		return refused(fmt.Sprintf("the User-Agent %q", feature.Shorten(userAgent)), userAgents.Key, entry)
+		return refused(fmt.Sprintf("the User-Agent %q", finding.Shorten(userAgent)), userAgents.Key, entry)
 	}
 	referer, _ := q.Header("referer")
 	if entry, is := p.Referers.matches(referer); is {
-		return refused(fmt.Sprintf("the Referer %q", feature.Shorten(referer)), referers.Key, entry)
+		return refused(fmt.Sprintf("the Referer %q", finding.Shorten(referer)), referers.Key, entry)
 	}
 	return feature.Prediction{Why: depends}
 }

@@ -8,6 +8,8 @@ import (
 	"embed"
 	"strconv"
 
+	"github.com/headgate/headgate/internal/syntax/template"
+
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model/resource"
@@ -104,9 +106,9 @@ type policy struct {
 	Mode    string `json:"mode,omitempty"`
 	Pattern string `json:"pattern,omitempty"`
 	// PatternOwner is the namespace of the Ingress with the pattern.
-	PatternOwner string           `json:"pattern_owner,omitempty"`
-	Page         feature.Template `json:"page,omitempty"`
-	Pass         bool             `json:"pass,omitempty"`
+	PatternOwner string            `json:"pattern_owner,omitempty"`
+	Page         template.Template `json:"page,omitempty"`
+	Pass         bool              `json:"pass,omitempty"`
 
 	secret, subject string
 }
@@ -206,7 +208,7 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 	asked := q.Encrypted && p.Mode != modeOff
 	switch {
 	case p.Pattern != "" && !asked:
-		return feature.Prediction{Status: 403, Why: "the client has shown no certificate, and its subject must match " + feature.Shorten(p.subject) + " (" + match.Annotation + ")"}
+		return feature.Prediction{Status: 403, Why: "the client has shown no certificate, and its subject must match " + finding.Shorten(p.subject) + " (" + match.Annotation + ")"}
 	case !asked && p.Mode != modeOff:
 		return feature.Prediction{Why: "over http no certificate is asked for (" + secret.Annotation + ")"}
 	case !asked:
@@ -222,7 +224,7 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 		modeOptionalNoCA: " if the client shows a certificate that has expired or been revoked",
 	}[p.Mode] + " for the CAs of Secret " + p.secret + " (" + secret.Annotation + ")"
 	if p.Pattern != "" {
-		why += ", 403 if its subject does not match " + feature.Shorten(p.subject) + " (" + match.Annotation + ")"
+		why += ", 403 if its subject does not match " + finding.Shorten(p.subject) + " (" + match.Annotation + ")"
 	}
 	return feature.Prediction{Why: why}
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/syntax/pcre"
+	"github.com/headgate/headgate/internal/syntax/template"
 )
 
 // The modes of auth-tls-verify-client.
@@ -48,7 +48,7 @@ func parsePattern(text string) (pattern, error) {
 // A page is where clients without a certificate go. Other pages than URLs have no target.
 type page struct {
 	text   string
-	target feature.Template
+	target template.Template
 }
 
 func (p page) String() string { return p.text }
@@ -65,6 +65,6 @@ func parsePage(text string) (page, error) {
 	if !strings.HasPrefix(text, "http") {
 		return page{text: text}, nil
 	}
-	target, err := feature.ParseTemplate(text, false)
+	target, err := template.Parse(text, false)
 	return page{text, target}, err
 }

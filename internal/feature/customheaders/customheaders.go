@@ -13,6 +13,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/syntax/header"
 )
 
 const name = "custom_headers"
@@ -112,16 +113,16 @@ func check(data map[string]string, allowed []string) (key string, code finding.C
 		switch {
 		case !headerName.MatchString(key):
 			return key, finding.InvalidValue, "the name of a header must consist of letters, digits, - and _"
-		case feature.HasHeader(feature.ResponseFraming(), key):
+		case header.Has(header.ResponseFraming(), key):
 			// NGINX sets it, even if the administrator allows it.
-			return key, finding.NotAllowed, "must not be a header of the connection or of the response's length: " + strings.Join(feature.ResponseFraming(), ", ")
+			return key, finding.NotAllowed, "must not be a header of the connection or of the response's length: " + strings.Join(header.ResponseFraming(), ", ")
 		case !slices.Contains(allowed, key):
 			return key, finding.NotAllowed, "the header must be listed in the key global-allowed-response-headers"
 		case !headerValue.MatchString(data[key]):
 			return key, finding.InvalidValue, "the value of a header must be one line of printable ASCII characters, and not empty"
 		}
 	}
-	if err := feature.CheckHeaders(data); err != nil {
+	if err := header.Check(data); err != nil {
 		return "", finding.InvalidValue, err.Error()
 	}
 	return "", "", ""

@@ -47,7 +47,7 @@ func parseAuthorities(text string) (authorities, error) {
 	for block, rest := pem.Decode([]byte(text)); block != nil; block, rest = pem.Decode(rest) {
 		blocks++
 		if block.Type != "CERTIFICATE" {
-			return authorities{}, fmt.Errorf("must be off or certificates in PEM, and nothing else: there is a block %q", feature.Shorten(block.Type))
+			return authorities{}, fmt.Errorf("must be off or certificates in PEM, and nothing else: there is a block %q", finding.Shorten(block.Type))
 		}
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
 			return authorities{}, fmt.Errorf("must be off or certificates in PEM: certificate %d: %w", blocks, err)

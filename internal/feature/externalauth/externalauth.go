@@ -9,10 +9,12 @@ package externalauth
 import (
 	"embed"
 
+	"github.com/headgate/headgate/internal/syntax/template"
+
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/snippet"
+	"github.com/headgate/headgate/internal/syntax/snippet"
 )
 
 const name = "external_auth"
@@ -29,7 +31,7 @@ type settings struct {
 	signInParam  feature.Setting[string]
 	respond      feature.Setting[[]string]
 	redirect     feature.Setting[string]
-	cacheKey     feature.Setting[feature.Template]
+	cacheKey     feature.Setting[template.Template]
 	cacheFor     feature.Setting[[]validity]
 	alwaysCookie feature.Setting[bool]
 	snippet      feature.Setting[*snippet.Source]
@@ -130,7 +132,7 @@ func newSettings(url feature.Setting[target]) settings {
 			Annotation: "auth-request-redirect", Parse: parsePlain, OnInvalid: feature.Deny, Risk: feature.Medium,
 			Doc: "The value of the header X-Auth-Request-Redirect that the auth service gets. The default is the URI of the request.",
 		}),
-		cacheKey: declare(url, feature.Setting[feature.Template]{
+		cacheKey: declare(url, feature.Setting[template.Template]{
 			Annotation: "auth-cache-key", Parse: parseKey, Risk: feature.Medium,
 			Doc: "A text with variables. Requests of one path with the same key share a cached response of the auth service. Without a key, nothing is cached.",
 		}),

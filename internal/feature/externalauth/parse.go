@@ -11,13 +11,15 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/syntax/header"
+	"github.com/headgate/headgate/internal/syntax/template"
 )
 
 // A target is the value of auth-url.
 type target struct {
 	text string
 	call model.Call
-	uri  feature.Template
+	uri  template.Template
 	// bare is set where the URL ends behind the host, pathVaries where there is a variable
 	// before the query.
 	bare, pathVaries bool
@@ -59,7 +61,7 @@ func parseURL(text string) (target, error) {
 	if !strings.HasPrefix(uri, "/") {
 		uri = "/" + uri
 	}
-	template, err := feature.ParseTemplate(strings.ReplaceAll(uri, " ", "%20"), false)
+	template, err := template.Parse(strings.ReplaceAll(uri, " ", "%20"), false)
 	if err != nil {
 		return target{}, err
 	}
@@ -110,10 +112,10 @@ func parseParam(text string) (string, error) { return parsePlain(cmp.Or(text, "r
 func backendHeaders() []string { return append(model.RequestHeaders(), "proxy") }
 
 func checkName(name string) error {
-	if !feature.IsHeaderName(name) {
+	if !header.IsName(name) {
 		return errors.New("a header name can have only letters, digits, - and _")
 	}
-	if feature.HasHeader(feature.RequestFraming(), name) {
+	if header.Has(header.RequestFraming(), name) {
 		return fmt.Errorf("must not have the header %s: it controls how requests are transferred", name)
 	}
 	return nil
@@ -144,15 +146,15 @@ var serviceHeaders = []string{
 }
 
 // headerValue reads an entry of the ConfigMap of auth-proxy-set-headers.
-func headerValue(name, text string) (feature.Template, error) {
+func headerValue(name, text string) (template.Template, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	text, err := feature.HeaderValue(text)
+	text, err := header.Value(text)
 	if err != nil {
 		return nil, err
 	}
-	return feature.ParseTemplate(text, false)
+	return template.Parse(text, false)
 }
 
 var parseKey = feature.TemplateOf(feature.Matching(`^[A-Za-z0-9_${}-]*$`, 1000, "must consist of letters, digits and -_${}"), false)

@@ -13,7 +13,9 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/snippet"
+	"github.com/headgate/headgate/internal/syntax/header"
+	"github.com/headgate/headgate/internal/syntax/snippet"
+	"github.com/headgate/headgate/internal/syntax/template"
 )
 
 // policy is what externalauth.lua reads of a route.
@@ -22,19 +24,19 @@ type policy struct {
 	// carries it, so that one that leads to itself ends.
 	ID string `json:"id"`
 	// Version is the hash of all the rest: what is kept was said for it alone.
-	Version string           `json:"version"`
-	Call    callee           `json:"call"`
-	URI     feature.Template `json:"uri"`
+	Version string            `json:"version"`
+	Call    callee            `json:"call"`
+	URI     template.Template `json:"uri"`
 	// PathVaries is set where the path of the URI depends on the request.
 	PathVaries bool   `json:"path_varies,omitempty"`
 	Method     string `json:"method,omitempty"`
 	Redirect   string `json:"redirect,omitempty"`
 	// Headers are names with templates, which may be empty.
-	Headers [][2]any         `json:"headers,omitempty"`
-	Respond []string         `json:"respond,omitempty"`
-	Always  bool             `json:"always_cookies,omitempty"`
-	SignIn  feature.Template `json:"sign_in,omitempty"`
-	Cache   *cache           `json:"cache,omitempty"`
+	Headers [][2]any          `json:"headers,omitempty"`
+	Respond []string          `json:"respond,omitempty"`
+	Always  bool              `json:"always_cookies,omitempty"`
+	SignIn  template.Template `json:"sign_in,omitempty"`
+	Cache   *cache            `json:"cache,omitempty"`
 	// Program is that of the call.
 	Program *snippet.Program `json:"program,omitempty"`
 	check   model.Check
@@ -55,8 +57,8 @@ type callee struct {
 }
 
 type cache struct {
-	Key   feature.Template `json:"key"`
-	Valid []validity       `json:"valid,omitempty"`
+	Key   template.Template `json:"key"`
+	Valid []validity        `json:"valid,omitempty"`
 }
 
 // policy makes the policy of a route. It reports false if the settings can't be
@@ -64,7 +66,7 @@ type cache struct {
 func (s settings) policy(v feature.Values, out *feature.RouteOut) (policy, bool) {
 	url := s.url.Get(v)
 	if url.bare {
-		out.Warn(s.url, finding.InvalidValue, fmt.Sprintf("%q has no path: must contain the path of the auth service, even if it is /", feature.Shorten(url.text)),
+		out.Warn(s.url, finding.InvalidValue, fmt.Sprintf("%q has no path: must contain the path of the auth service, even if it is /", finding.Shorten(url.text)),
 			"the auth service gets requests for /: if this is a public page, every request is allowed")
 	}
 	p := policy{
@@ -90,7 +92,7 @@ func (s settings) policy(v feature.Values, out *feature.RouteOut) (policy, bool)
 	}
 	p.Respond = slices.DeleteFunc(slices.Clone(p.Respond), func(name string) bool {
 		// NGINX would look for the client's address in some of them again, on the jump to the profile.
-		own := feature.HasHeader(backendHeaders(), name)
+		own := header.Has(backendHeaders(), name)
 		if own {
 			out.Warn(s.respond, finding.InvalidValue, fmt.Sprintf("must not have the header %s: Headgate sets it", name), "this header is not copied")
 		}
@@ -141,16 +143,16 @@ func (s settings) callee(out *feature.RouteOut, call model.Call) (callee, bool) 
 
 // signInTemplate is the URL where clients sign in, with the URL of the request as a
 // parameter.
-func (s settings) signInTemplate(v feature.Values) feature.Template {
+func (s settings) signInTemplate(v feature.Values) template.Template {
 	text, param := s.signIn.Get(v), s.signInParam.Get(v)
 	if text == "" {
 		return nil
 	}
-	template, _ := feature.ParseTemplate(strings.ReplaceAll(text, " ", "%20"), false) // parseSignIn took it
+	url, _ := template.Parse(strings.ReplaceAll(text, " ", "%20"), false) // parseSignIn took it
 	path, query, hasQuery := strings.Cut(text, "?")
 	for argument := range strings.SplitSeq(query, "&") {
 		if key, _, _ := strings.Cut(argument, "="); hasQuery && key == param {
-			return template
+			return url
 		}
 	}
 	separator := "?"
@@ -160,8 +162,8 @@ func (s settings) signInTemplate(v feature.Values) feature.Template {
 	if hasQuery && query == "" || path == "" {
 		separator = ""
 	}
-	return append(template, feature.Piece{Literal: separator + param + "="}, feature.Piece{Variable: "pass_access_scheme"},
-		feature.Piece{Literal: "://"}, feature.Piece{Variable: "best_http_host"}, feature.Piece{Variable: "escaped_request_uri"})
+	return append(url, template.Piece{Literal: separator + param + "="}, template.Piece{Variable: "pass_access_scheme"},
+		template.Piece{Literal: "://"}, template.Piece{Variable: "best_http_host"}, template.Piece{Variable: "escaped_request_uri"})
 }
 
 // proxyHeadersOf returns the additional headers for the service, sorted.
@@ -174,21 +176,21 @@ func proxyHeadersOf(v feature.Values, out *feature.RouteOut) (list [][2]any, ok 
 	if !ok {
 		return nil, false
 	}
-	if err := feature.CheckHeaders(data); err != nil {
+	if err := header.Check(data); err != nil {
 		out.Reject(proxyHeaders, finding.TooMany, fmt.Sprintf("ConfigMap %s: %v", proxyHeaders.Get(v), err))
 		return nil, false
 	}
 	for _, name := range slices.Sorted(maps.Keys(data)) {
-		if feature.HasHeader(serviceHeaders, name) {
+		if header.Has(serviceHeaders, name) {
 			out.Warn(proxyHeaders, finding.InvalidValue, fmt.Sprintf("must not have the header %s: Headgate sets it", name), "this header is not sent")
 			continue
 		}
 		value, err := headerValue(name, data[name])
 		if err != nil {
-			out.Reject(proxyHeaders, finding.InvalidValue, fmt.Sprintf("ConfigMap %s, %q: %v", proxyHeaders.Get(v), feature.Shorten(name), err))
+			out.Reject(proxyHeaders, finding.InvalidValue, fmt.Sprintf("ConfigMap %s, %q: %v", proxyHeaders.Get(v), finding.Shorten(name), err))
 			return nil, false
 		}
-		list = append(list, [2]any{name, append(feature.Template{}, value...)})
+		list = append(list, [2]any{name, append(template.Template{}, value...)})
 	}
 	return list, true
 }
@@ -201,5 +203,5 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 		denies = "302 to " + p.signInBy + ", 403"
 	}
 	return feature.Prediction{Why: fmt.Sprintf("the auth service %s is called first, and may deny the request: %s, or 500 if it fails (%s)",
-		feature.Shorten(p.url), denies, p.by)}
+		finding.Shorten(p.url), denies, p.by)}
 }

@@ -3,7 +3,7 @@ package externalauth
 import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/snippet"
+	"github.com/headgate/headgate/internal/syntax/snippet"
 )
 
 // authSnippet declares the annotation; the key for all routes is the administrator's.
@@ -27,7 +27,7 @@ func (s settings) program(v feature.Values, out *feature.RouteOut) (*snippet.Pro
 		return nil, true
 	}
 	read := source.Parse(snippet.InAuth, snippet.Options{Administrator: feature.Defined(v).Variables})
-	read.Report(s.snippet, &out.Report)
+	snippet.ReportTo[feature.AnySetting](read, s.snippet, &out.Report)
 	for _, r := range read.Refusals {
 		if r.Guards {
 			return nil, false

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/controller"
-	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/syntax/template"
 	"github.com/headgate/headgate/internal/test/geodbtest"
 	"github.com/headgate/headgate/internal/test/headgatetest"
 )
@@ -280,7 +280,7 @@ func TestRereads(t *testing.T) {
 func TestUnknown(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{"$geoip2_city": true, "$geoip2_town": false} {
-		_, err := feature.ParseTemplate(name, false)
+		_, err := template.Parse(name, false)
 		if (err == nil) != want {
 			t.Errorf("%s: %v", name, err)
 		}

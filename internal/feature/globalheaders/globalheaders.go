@@ -13,6 +13,8 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/syntax/header"
+	"github.com/headgate/headgate/internal/syntax/template"
 )
 
 const name = "global_headers"
@@ -26,7 +28,7 @@ var (
 		Scope: feature.ScopeProcess, Refers: feature.ConfigMap,
 		Doc: "The ConfigMap, as namespace/name, with headers that requests to all backends have instead of the client's. " +
 			"An empty value removes the header. If the ConfigMap does not exist, or has too many headers, the paths answer 503; a header " +
-			"with an invalid value is removed. Values can have the variables " + feature.ListVariables(ofRequests) + ". With --watch-namespace, " +
+			"with an invalid value is removed. Values can have the variables " + template.ListVariables(ofRequests) + ". With --watch-namespace, " +
 			"the ConfigMap must be in that namespace.",
 	}
 	responseHeaders = feature.Setting[feature.ObjectName]{
@@ -54,19 +56,19 @@ func Feature() feature.Feature {
 // policy is what global_headers.lua reads for all requests.
 type policy struct {
 	// Requests and Responses are names with templates; an empty one removes the header.
-	Requests  []header `json:"requests,omitempty"`
-	Responses []header `json:"responses,omitempty"`
+	Requests  []pair `json:"requests,omitempty"`
+	Responses []pair `json:"responses,omitempty"`
 	// Variables are those with headers that nginx.conf sets otherwise.
-	Variables []header `json:"variables,omitempty"`
+	Variables []pair `json:"variables,omitempty"`
 	// HSTS is the value of Strict-Transport-Security, which is sent only while the key hsts
 	// is false.
-	HSTS feature.Template `json:"hsts,omitempty"`
+	HSTS template.Template `json:"hsts,omitempty"`
 	// Denied is set where it is not known what backends must get.
 	Denied bool `json:"denied,omitempty"`
 }
 
-// A header is its name, and a feature.Template.
-type header [2]any
+// A pair is the name of a header, and a template.Template.
+type pair [2]any
 
 // mark is the policy on routes: it has a request's table made.
 type mark struct{}
@@ -102,7 +104,7 @@ func (p *policy) forRequests(v feature.Values, out *feature.ProcessOut) {
 		return
 	}
 	l := list{setting: requestHeaders, name: requestHeaders.Get(v), data: data, further: ofRequests}
-	if err := feature.CheckHeaders(data); err != nil {
+	if err := header.Check(data); err != nil {
 		p.Denied = true
 		out.Deny(requestHeaders, finding.TooMany, fmt.Sprintf("ConfigMap %s: %v", l.name, err))
 		return
@@ -110,7 +112,7 @@ func (p *policy) forRequests(v feature.Values, out *feature.ProcessOut) {
 	var replaced []string
 	for _, key := range l.names() {
 		problem := refusedRequestHeader(key)
-		if from := out.Process.ClientAddress.For; !from.IsZero() && strings.EqualFold(from.String(), key) && !feature.HasHeader(model.RequestHeaders(), key) {
+		if from := out.Process.ClientAddress.For; !from.IsZero() && strings.EqualFold(from.String(), key) && !header.Has(model.RequestHeaders(), key) {
 			// NGINX may read it again, on the jump to a profile.
 			problem = "the addresses of clients are taken from this header"
 		}
@@ -122,12 +124,12 @@ func (p *policy) forRequests(v feature.Values, out *feature.ProcessOut) {
 		if err != nil {
 			l.warn(out, key, err.Error(), "requests to backends do not have this header")
 		}
-		if lower := strings.ToLower(key); feature.HasHeader(model.RequestHeaders(), key) {
+		if lower := strings.ToLower(key); header.Has(model.RequestHeaders(), key) {
 			replaced = append(replaced, lower)
-			p.Variables = append(p.Variables, header{model.HeaderVariable(lower), value})
+			p.Variables = append(p.Variables, pair{model.HeaderVariable(lower), value})
 			continue
 		}
-		p.Requests = append(p.Requests, header{key, value})
+		p.Requests = append(p.Requests, pair{key, value})
 	}
 	// They are names of RequestHeaders.
 	out.Process.ReplacedHeaders, _ = model.NewHeaderNames(replaced...)
@@ -140,7 +142,7 @@ func (p *policy) forResponses(v feature.Values, out *feature.ProcessOut) {
 		return
 	}
 	l := list{setting: responseHeaders, name: responseHeaders.Get(v), data: data, further: ofResponses}
-	if err := feature.CheckHeaders(data); err != nil {
+	if err := header.Check(data); err != nil {
 		out.Reject(responseHeaders, finding.TooMany, fmt.Sprintf("ConfigMap %s: %v", l.name, err))
 		return
 	}
@@ -156,7 +158,7 @@ func (p *policy) forResponses(v feature.Values, out *feature.ProcessOut) {
 		case strings.EqualFold(key, "Strict-Transport-Security"):
 			p.HSTS = value
 		default:
-			p.Responses = append(p.Responses, header{key, value})
+			p.Responses = append(p.Responses, pair{key, value})
 		}
 	}
 }

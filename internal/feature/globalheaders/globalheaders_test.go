@@ -10,6 +10,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/globalheaders"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/syntax/header"
 )
 
 // read is what both keys make of a ConfigMap.
@@ -64,13 +65,13 @@ func FuzzHeader(f *testing.F) {
 		if strings.ContainsAny(name, " :\t\r\n\x00") || strings.ContainsAny(strings.TrimSpace(value), "\r\n\x00\x7f") {
 			t.Errorf("%q: %q is taken: %s", name, value, policy)
 		}
-		for _, framing := range feature.RequestFraming() {
+		for _, framing := range header.RequestFraming() {
 			if strings.EqualFold(name, framing) {
 				t.Errorf("%q is taken", name)
 			}
 		}
 		for _, replaced := range p.ReplacedHeaders.Names() {
-			if !feature.HasHeader(model.RequestHeaders(), replaced) {
+			if !header.Has(model.RequestHeaders(), replaced) {
 				t.Errorf("%q is replaced in nginx.conf", replaced)
 			}
 		}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/syntax/header"
+	"github.com/headgate/headgate/internal/syntax/template"
 )
 
 // ofRequests and ofResponses are the variables of values besides those of all templates.
@@ -31,25 +33,25 @@ type list struct {
 func (l list) names() []string { return slices.Sorted(maps.Keys(l.data)) }
 
 func (l list) warn(out *feature.ProcessOut, key, problem, effect string) {
-	out.Warn(l.setting, finding.InvalidValue, fmt.Sprintf("ConfigMap %s, %q: %s", l.name, feature.Shorten(key), problem), effect)
+	out.Warn(l.setting, finding.InvalidValue, fmt.Sprintf("ConfigMap %s, %q: %s", l.name, finding.Shorten(key), problem), effect)
 }
 
 // value is empty beside an error.
-func (l list) value(key string) (feature.Template, error) {
-	text, err := feature.HeaderValue(l.data[key])
+func (l list) value(key string) (template.Template, error) {
+	text, err := header.Value(l.data[key])
 	if err != nil {
-		return feature.Template{}, err
+		return template.Template{}, err
 	}
-	t, err := feature.ParseTemplateWith(text, l.further)
+	t, err := template.ParseWith(text, l.further)
 	if err != nil {
-		return feature.Template{}, err
+		return template.Template{}, err
 	}
 	for _, piece := range t {
 		if piece.Variable == "group" {
-			return feature.Template{}, errors.New("must have no groups ($1) of a path")
+			return template.Template{}, errors.New("must have no groups ($1) of a path")
 		}
 	}
-	return append(feature.Template{}, t...), nil
+	return append(template.Template{}, t...), nil
 }
 
 const badName = "the name must consist of up to 200 letters, digits, - and _"
@@ -62,11 +64,11 @@ var owned = []string{
 // refusedRequestHeader says why requests can't have a header, empty if they can.
 func refusedRequestHeader(name string) string {
 	switch {
-	case !feature.IsHeaderName(name):
+	case !header.IsName(name):
 		return badName
-	case feature.HasHeader(feature.RequestFraming(), name):
+	case header.Has(header.RequestFraming(), name):
 		return "the header controls how requests are transferred"
-	case feature.HasHeader(owned, name):
+	case header.Has(owned, name):
 		return "Headgate sets this header"
 	}
 	return ""
@@ -74,9 +76,9 @@ func refusedRequestHeader(name string) string {
 
 func refusedResponseHeader(name string) string {
 	switch {
-	case !feature.IsHeaderName(name):
+	case !header.IsName(name):
 		return badName
-	case feature.HasHeader(feature.ResponseFraming(), name):
+	case header.Has(header.ResponseFraming(), name):
 		return "the header controls how responses are transferred"
 	}
 	return ""

@@ -54,7 +54,7 @@ func report(v feature.Values, out *feature.ProcessOut) {
 	}
 	list := sharedDicts.Get(v)
 	if len(list.bad) > 0 {
-		out.Warn(sharedDicts, finding.InvalidValue, fmt.Sprintf("invalid entries %q: must be NAME: SIZE, with k or M, at most 200M", feature.ShortenList(list.bad)), noEffect)
+		out.Warn(sharedDicts, finding.InvalidValue, fmt.Sprintf("invalid entries %q: must be NAME: SIZE, with k or M, at most 200M", finding.ShortenList(list.bad)), noEffect)
 	}
 	if list.good > 0 {
 		out.Warn(sharedDicts, finding.NoEffect, ownMemory, noEffect)

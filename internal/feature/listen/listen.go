@@ -70,7 +70,7 @@ func parse(text string) (e entries, err error) {
 		return entries{}, errors.New(want)
 	}
 	if len(bad) > 0 {
-		e.bad = fmt.Errorf("invalid entries %q: %s", feature.ShortenList(bad), want)
+		e.bad = fmt.Errorf("invalid entries %q: %s", finding.ShortenList(bad), want)
 	}
 	e.list = distinct(e.list)
 	return e, nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/syntax/template"
 )
 
 var (
@@ -13,7 +13,7 @@ var (
 	uriForm    = regexp.MustCompile(`^[A-Za-z0-9\-._~:/?\[\]@&()*+,=%]*$`)
 )
 
-func literals(t feature.Template) string {
+func literals(t template.Template) string {
 	var b strings.Builder
 	for _, piece := range t {
 		b.WriteString(piece.Literal)

@@ -10,6 +10,8 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"github.com/headgate/headgate/internal/syntax/template"
+
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -25,7 +27,7 @@ var (
 		Doc: "The URL of a service that gets a copy of each request, with variables in path and query. Its responses are dropped, and no request waits for it. " +
 			"A request that is refused is not copied. Without a path, the copy has that of the request.",
 	}
-	mirrorHost = feature.Setting[feature.Template]{
+	mirrorHost = feature.Setting[template.Template]{
 		Annotation: "mirror-host", Parse: feature.Optional(parseHost), When: mirrors, Risk: feature.High,
 		Doc: "The Host header of copies. It can contain variables. The default is the host of mirror-target, without the port.",
 	}
@@ -65,10 +67,10 @@ type policy struct {
 	Backend string `json:"backend"`
 	Secure  bool   `json:"secure,omitempty"`
 	// Name is sent by SNI, and Host as the Host header where there is no Header.
-	Name   string           `json:"name,omitempty"`
-	Host   string           `json:"host"`
-	Header feature.Template `json:"header,omitempty"`
-	URI    feature.Template `json:"uri"`
+	Name   string            `json:"name,omitempty"`
+	Host   string            `json:"host"`
+	Header template.Template `json:"header,omitempty"`
+	URI    template.Template `json:"uri"`
 	// PathVaries is set where the path of the URI depends on the request.
 	PathVaries bool `json:"path_varies,omitempty"`
 	Body       bool `json:"body,omitempty"`

@@ -7,13 +7,14 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/syntax/template"
 )
 
 // A target is the value of mirror-target.
 type target struct {
 	text string
 	call model.Call
-	uri  feature.Template
+	uri  template.Template
 	// pathVaries is set where there is a variable before the query.
 	pathVaries bool
 }
@@ -74,7 +75,7 @@ func parseTarget(text string) (target, error) {
 	return target{text, call, template, varies}, nil
 }
 
-func parseHost(text string) (feature.Template, error) {
+func parseHost(text string) (template.Template, error) {
 	if _, err := checkHost(text); err != nil {
 		return nil, err
 	}
@@ -82,8 +83,8 @@ func parseHost(text string) (feature.Template, error) {
 }
 
 // parseTemplate parses a text in which braces stand around names of variables only.
-func parseTemplate(text string) (feature.Template, error) {
-	template, err := feature.ParseTemplate(text, false)
+func parseTemplate(text string) (template.Template, error) {
+	template, err := template.Parse(text, false)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model/directive"
 	"github.com/headgate/headgate/internal/model/resource"
+	"github.com/headgate/headgate/internal/syntax/template"
 )
 
 const (
@@ -52,7 +53,7 @@ var (
 		Key: "modsecurity-snippet", Parse: parseAdminRules,
 		Doc: "Rules for ModSecurity instead of Headgate's own, while the key enable-modsecurity is true. They may have all directives.",
 	}
-	transactionID = feature.Setting[feature.Template]{
+	transactionID = feature.Setting[template.Template]{
 		Annotation: "modsecurity-transaction-id", Parse: parseID, Risk: feature.High,
 		Doc: "What ModSecurity's logs name a request by, such as $req_id. By default ModSecurity makes it.",
 	}
@@ -110,7 +111,7 @@ func enabledEverywhere(v feature.Values) bool { return enabledByKey(v) && enable
 
 // policy is what modsecurity.lua reads of a route. The profile has the rest.
 type policy struct {
-	ID feature.Template `json:"id,omitempty"`
+	ID template.Template `json:"id,omitempty"`
 	// engine is for explain.
 	engine engine
 }
@@ -198,14 +199,14 @@ func process(v feature.Values, out *feature.ProcessOut) {
 
 var idForm = regexp.MustCompile(`^[A-Za-z0-9_${}-]{1,200}$`)
 
-func parseID(text string) (feature.Template, error) {
+func parseID(text string) (template.Template, error) {
 	if text == "" {
 		return nil, nil
 	}
 	if !idForm.MatchString(text) {
 		return nil, errors.New("must be at most 200 letters, digits and _-, and variables such as $req_id")
 	}
-	return feature.ParseTemplate(text, false)
+	return template.Parse(text, false)
 }
 
 // The places in what the library says: the file is Headgate's, or an address in memory.

@@ -15,6 +15,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/syntax/template"
 )
 
 // The bounds of what waits for its export: each worker, and the controller, keep so many spans.
@@ -31,7 +32,7 @@ var (
 		Annotation: "enable-opentelemetry", Key: "enable-opentelemetry", Parse: feature.Bool, Risk: feature.Low,
 		Doc: "Makes spans of requests, and passes their trace on to backends. It needs a collector: the key otlp-collector-host. See [tracing.md](tracing.md).",
 	}
-	operationName = feature.Setting[feature.Template]{
+	operationName = feature.Setting[template.Template]{
 		Annotation: "opentelemetry-operation-name", Key: "opentelemetry-operation-name", Parse: feature.Optional(parseName), Risk: feature.Medium,
 		Doc: "The name of the spans of requests. It can contain variables, such as $request_method. If it is empty, the name is the method and the path of the rule.",
 	}
@@ -175,12 +176,12 @@ var nameForm = feature.Matching(`^[A-Za-z0-9 _./:${}*-]+$`, maxName, "must be at
 
 // parseName reads the name of spans. No group of a path: a name is made of every request that
 // is traced, and expressions take their owner's time.
-func parseName(text string) (feature.Template, error) {
+func parseName(text string) (template.Template, error) {
 	if _, err := nameForm(text); err != nil {
 		return nil, err
 	}
-	name, err := feature.ParseTemplate(text, false)
-	if slices.ContainsFunc(name, func(p feature.Piece) bool { return p.Variable == "group" }) {
+	name, err := template.Parse(text, false)
+	if slices.ContainsFunc(name, func(p template.Piece) bool { return p.Variable == "group" }) {
 		return nil, errors.New("groups of the path, such as $1, are not supported: must be other variables, such as $request_method")
 	}
 	return name, err

@@ -10,7 +10,9 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/syntax/template"
 )
 
 // policy is what rate_limit.lua reads of a route.
@@ -24,7 +26,7 @@ type policy struct {
 	Connections      int `json:"connections,omitempty"`
 	ConnectionStatus int `json:"connection_status,omitempty"`
 	// Key is what a client is; without it, its address.
-	Key feature.Template `json:"key,omitempty"`
+	Key template.Template `json:"key,omitempty"`
 	// Allow is the name of the list of clients that are not limited.
 	Allow string `json:"allow,omitempty"`
 	// Window is the limit over all replicas.
@@ -138,7 +140,7 @@ func (p policy) why(from netip.Addr) string {
 }
 
 func whoIs(client, by string) string {
-	return "; a client is who has the same " + feature.Shorten(client) + ", and without one is not limited (" + by + ")"
+	return "; a client is who has the same " + finding.Shorten(client) + ", and without one is not limited (" + by + ")"
 }
 
 func unless(by string) string { return "; unless the client's address is in " + by }
@@ -146,7 +148,7 @@ func unless(by string) string { return "; unless the client's address is in " + 
 // A clientKey is a text with variables. Without a template it is the client's address.
 type clientKey struct {
 	text     string
-	template feature.Template
+	template template.Template
 }
 
 func (k clientKey) String() string { return k.text }
@@ -170,6 +172,6 @@ func parseKey(text string) (clientKey, error) {
 	case plain == "$remote_addr":
 		return clientKey{text: text}, nil
 	}
-	template, err := feature.ParseTemplate(plain, false)
+	template, err := template.Parse(plain, false)
 	return clientKey{text, template}, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/syntax/template"
 )
 
 const (
@@ -48,11 +49,11 @@ func hasStore(v feature.Values) bool { return v.Has(feature.LimitStore) }
 
 // A window is a limit over all replicas, as windows.lua counts it.
 type window struct {
-	Limit   int              `json:"limit"`
-	Seconds int              `json:"seconds"`
-	Status  int              `json:"status"`
-	Key     feature.Template `json:"key,omitempty"`
-	Allow   string           `json:"allow,omitempty"`
+	Limit   int               `json:"limit"`
+	Seconds int               `json:"seconds"`
+	Status  int               `json:"status"`
+	Key     template.Template `json:"key,omitempty"`
+	Allow   string            `json:"allow,omitempty"`
 
 	allow *feature.Networks
 	by    string

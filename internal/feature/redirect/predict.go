@@ -13,7 +13,7 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 		if q.Path != "/" {
 			return feature.Prediction{}
 		}
-		path := feature.EscapePath(p.Root.Predict(q, func(string) (string, bool) { return "", true }))
+		path := feature.EscapePath(feature.Predict(p.Root, q, func(string) (string, bool) { return "", true }))
 		return feature.Prediction{Status: 302, Location: q.Scheme + "://" + q.Authority + path, Why: "app-root sets the target"}
 	}
 	target := p.To

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/headgate/headgate/internal/syntax/template"
+
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 )
@@ -22,7 +24,7 @@ const (
 var lua embed.FS
 
 var (
-	appRoot = feature.Setting[feature.Template]{
+	appRoot = feature.Setting[template.Template]{
 		Annotation: "app-root", Parse: parseRoot, Scope: feature.ScopeHost, Risk: feature.Medium,
 		Doc: "The path that requests for / of the host are redirected to.",
 	}
@@ -71,9 +73,9 @@ func Feature() feature.Feature {
 // route.
 type policy struct {
 	// Root is where requests for "/" go.
-	Root feature.Template `json:"root,omitempty"`
-	To   string           `json:"to,omitempty"`
-	Code int              `json:"code,omitempty"`
+	Root template.Template `json:"root,omitempty"`
+	To   string            `json:"to,omitempty"`
+	Code int               `json:"code,omitempty"`
 }
 
 func route(v feature.Values, out *feature.RouteOut) {

@@ -20,7 +20,7 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 	if groups == nil {
 		return feature.Prediction{}
 	}
-	target := feature.EscapePath(p.Target.Predict(q, func(name string) (string, bool) {
+	target := feature.EscapePath(feature.Predict(p.Target, q, func(name string) (string, bool) {
 		n, err := strconv.Atoi(name)
 		if err != nil {
 			return "", false

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/headgate/headgate/internal/syntax/template"
+
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -36,7 +38,7 @@ var (
 		Annotation: "enable-rewrite-log", Parse: feature.Bool, Risk: feature.Low,
 		Doc: "Logs what `rewrite-target` does to requests to the error log, at the level notice: at most 20 lines a second for each host and worker.",
 	}
-	forwardedPrefix = feature.Setting[feature.Template]{
+	forwardedPrefix = feature.Setting[template.Template]{
 		Annotation: "x-forwarded-prefix", Parse: feature.TemplateOf(path, false), Risk: feature.Medium,
 		Doc: "The value of the header X-Forwarded-Prefix in requests with a rewritten path. $1 to $9 stand for the groups of the path.",
 	}
@@ -58,7 +60,7 @@ func Feature() feature.Feature {
 // A target is the replacement of a path.
 type target struct {
 	written  string
-	template feature.Template
+	template template.Template
 }
 
 // changes reports whether a rule's path becomes another one.
@@ -78,11 +80,11 @@ func (t target) changesBelow(route *model.Route) bool {
 type policy struct {
 	// Pattern is the route's path, which may match anywhere in a request's path, or
 	// the paths below it.
-	Pattern string           `json:"pattern"`
-	Target  feature.Template `json:"target"`
+	Pattern string            `json:"pattern"`
+	Target  template.Template `json:"target"`
 	// Redirect sends the client to the target.
-	Redirect bool             `json:"redirect,omitempty"`
-	Prefix   feature.Template `json:"prefix,omitempty"`
+	Redirect bool              `json:"redirect,omitempty"`
+	Prefix   template.Template `json:"prefix,omitempty"`
 	// Log logs what becomes of paths.
 	Log bool `json:"log,omitempty"`
 }

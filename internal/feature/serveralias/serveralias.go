@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/syntax/pcre"
 )
@@ -50,7 +51,7 @@ func parse(text string) ([]string, error) {
 				return nil, fmt.Errorf("must have at most %d regular expressions", maxExpressions)
 			}
 			if _, err := pcre.Compile(entry[1:], pcre.Options{Caseless: true}); err != nil {
-				return nil, fmt.Errorf("the regular expression %q: %w", feature.Shorten(entry[1:]), err)
+				return nil, fmt.Errorf("the regular expression %q: %w", finding.Shorten(entry[1:]), err)
 			}
 			aliases = append(aliases, entry)
 		case strings.HasPrefix(entry, "."):
@@ -63,7 +64,7 @@ func parse(text string) ([]string, error) {
 		}
 	}
 	if i := slices.IndexFunc(aliases, func(a string) bool { return !isName(a) }); i >= 0 {
-		return nil, fmt.Errorf("%q is not a name: %w", feature.Shorten(aliases[i]), errAllowed)
+		return nil, fmt.Errorf("%q is not a name: %w", finding.Shorten(aliases[i]), errAllowed)
 	}
 	return aliases, nil
 }

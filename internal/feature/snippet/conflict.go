@@ -7,7 +7,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/snippet"
+	"github.com/headgate/headgate/internal/syntax/snippet"
 )
 
 // withoutConflicts leaves out the location blocks of a host that are the location of a rule:
@@ -29,7 +29,7 @@ func withoutConflicts(locations []snippet.Location, out *feature.HostOut) []snip
 			kept = append(kept, l)
 			continue
 		}
-		message := fmt.Sprintf("location %q is that of a rule", feature.Shorten(strings.TrimSpace(l.Match+" "+l.Path)))
+		message := fmt.Sprintf("location %q is that of a rule", finding.Shorten(strings.TrimSpace(l.Match+" "+l.Path)))
 		if refuses(l.Program) {
 			out.Deny(serverSnippet, finding.Conflict, message)
 		} else {

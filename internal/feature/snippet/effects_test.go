@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/headgate/headgate/internal/snippet"
+	"github.com/headgate/headgate/internal/syntax/snippet"
 )
 
 // Effects have the phases in which they do something, from all blocks of a snippet.

@@ -94,7 +94,7 @@ end
 
 
 -- set(expires, request) sets both headers. expires: { kind, seconds, value }, see Expires in
--- internal/snippet/program.go.
+-- internal/syntax/snippet/program.go.
 function _M.set(expires, request)
     local kind, offset = expires.kind, expires.seconds or 0
     if expires.value then

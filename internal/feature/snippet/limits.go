@@ -7,8 +7,9 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model/directive"
-	"github.com/headgate/headgate/internal/snippet"
+	"github.com/headgate/headgate/internal/syntax/snippet"
 )
 
 // maxBurst bounds a burst. NGINX counts in thousandths.
@@ -33,7 +34,7 @@ func followRequestLimit(f *follower, s snippet.Setting) {
 		case name == "delay" && err == nil && n >= 0 && n <= maxBurst:
 			delay = n
 		default:
-			f.deny(s, fmt.Sprintf("invalid parameter %q", feature.Shorten(argument)))
+			f.deny(s, fmt.Sprintf("invalid parameter %q", finding.Shorten(argument)))
 			return
 		}
 	}
@@ -60,13 +61,13 @@ func followConnectionLimit(f *follower, s snippet.Setting) {
 // hasZone denies unless the administrator defines a zone.
 func (f *follower) hasZone(s snippet.Setting, zone string, zones []string, directive string) bool {
 	if limit := s.Name + " " + zone; f.limits[limit] {
-		f.deny(s, fmt.Sprintf("the zone %q is limited by twice", feature.Shorten(zone)))
+		f.deny(s, fmt.Sprintf("the zone %q is limited by twice", finding.Shorten(zone)))
 		return false
 	} else if slices.Contains(zones, zone) {
 		f.limits[limit] = true
 		return true
 	}
-	f.deny(s, fmt.Sprintf("the administrator's http-snippet has no %s with the name %q; use limit-rps or limit-connections", directive, feature.Shorten(zone)))
+	f.deny(s, fmt.Sprintf("the administrator's http-snippet has no %s with the name %q; use limit-rps or limit-connections", directive, finding.Shorten(zone)))
 	return false
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/snippet"
+	"github.com/headgate/headgate/internal/syntax/snippet"
 )
 
 // predict says what the steps of a snippet may do to a request.

@@ -6,11 +6,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/model/directive"
 	"github.com/headgate/headgate/internal/model/resource"
-	"github.com/headgate/headgate/internal/snippet"
+	"github.com/headgate/headgate/internal/syntax/snippet"
 )
 
 // Of directives that come several times, a route can have so many.
@@ -240,7 +240,7 @@ func listed(d directive.Directive) func(*follower, snippet.Setting) {
 			case slices.Contains(d.Words, word):
 				known = append(known, word)
 			case word != "text/html":
-				f.warn(s, fmt.Sprintf("the media type %q is not supported: the key gzip-types has any", feature.Shorten(word)))
+				f.warn(s, fmt.Sprintf("the media type %q is not supported: the key gzip-types has any", finding.Shorten(word)))
 			}
 		}
 		if len(known) > 0 {
@@ -283,7 +283,7 @@ func followCookie(f *follower, s snippet.Setting) {
 	for _, word := range s.Arguments[1:] {
 		i := slices.Index(cookieWords, strings.ToLower(word))
 		if i < 0 {
-			f.warn(s, fmt.Sprintf("the flag %q is not supported", feature.Shorten(word)))
+			f.warn(s, fmt.Sprintf("the flag %q is not supported", finding.Shorten(word)))
 			return
 		}
 		bits |= 1 << i

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/snippet"
+	"github.com/headgate/headgate/internal/syntax/snippet"
 )
 
 // A keyed directive is one of all hosts: NGINX reads it before it knows the host, or the host

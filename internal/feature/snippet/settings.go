@@ -4,10 +4,12 @@ import (
 	"embed"
 	"slices"
 
+	"github.com/headgate/headgate/internal/syntax/template"
+
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/snippet"
+	"github.com/headgate/headgate/internal/syntax/snippet"
 )
 
 const settingsName = "snippet_settings"
@@ -106,13 +108,13 @@ type follower struct {
 // A variable is one of nginx.conf, which directives of a group read.
 type variable struct {
 	group, name string
-	value       feature.Template
+	value       template.Template
 }
 
 // settingsPolicy is what snippet_settings.lua reads of a route.
 type settingsPolicy struct {
 	// Variables are the values of variables of nginx.conf.
-	Variables map[string]feature.Template `json:"variables,omitempty"`
+	Variables map[string]template.Template `json:"variables,omitempty"`
 }
 
 func newFollower(v feature.Values, s *snippet.Snippet, setting feature.AnySetting, report *feature.Report) *follower {
@@ -171,7 +173,7 @@ func (f *follower) write(route *model.Route) {
 			route.Profile = route.Profile.With(v)
 		}
 	}
-	values := map[string]feature.Template{}
+	values := map[string]template.Template{}
 	for _, v := range f.variables {
 		if !own[v.group] {
 			values[v.name] = v.value

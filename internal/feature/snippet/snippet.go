@@ -1,6 +1,6 @@
 // Package snippet is what tenants' snippets do: configuration-snippet and server-snippet.
 //
-// Package internal/snippet translates their text. A Program runs in Lua: its steps in this
+// Package internal/syntax/snippet translates their text. A Program runs in Lua: its steps in this
 // feature, and what else it says, its effects, in those beside it.
 package snippet
 
@@ -12,7 +12,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/snippet"
+	"github.com/headgate/headgate/internal/syntax/snippet"
 )
 
 const name = "snippet_steps"
@@ -115,7 +115,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 		warnIdle(configurationSnippet, &out.Report)
 		return
 	}
-	s.Report(configurationSnippet, &out.Report)
+	snippet.ReportTo[feature.AnySetting](s, configurationSnippet, &out.Report)
 	program := *ofLocation(v)
 	program.Locations = slices.DeleteFunc(slices.Clone(program.Locations), func(l snippet.Location) bool {
 		return isOutside(l, out.Route)
@@ -140,7 +140,7 @@ func host(v feature.Values, out *feature.HostOut) {
 		warnIdle(serverSnippet, &out.Report)
 		return
 	}
-	s.Report(serverSnippet, &out.Report)
+	snippet.ReportTo[feature.AnySetting](s, serverSnippet, &out.Report)
 	if out.Denied {
 		// Its steps and location blocks could answer before the routes, which are denied.
 		return

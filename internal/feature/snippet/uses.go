@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/snippet"
+	"github.com/headgate/headgate/internal/syntax/snippet"
+	"github.com/headgate/headgate/internal/syntax/template"
 )
 
 // A use says what becomes of a directive that is a setting. Without any of the fields it does
@@ -110,7 +110,7 @@ func cookieRule(s snippet.Setting) (string, bool) {
 }
 
 func hasVariables(s snippet.Setting) bool {
-	return slices.ContainsFunc(s.Values, func(t feature.Template) bool {
-		return slices.ContainsFunc(t, func(p feature.Piece) bool { return p.Variable != "" })
+	return slices.ContainsFunc(s.Values, func(t template.Template) bool {
+		return slices.ContainsFunc(t, func(p template.Piece) bool { return p.Variable != "" })
 	})
 }

@@ -4,6 +4,8 @@ package upstreamvhost
 import (
 	"embed"
 
+	"github.com/headgate/headgate/internal/syntax/template"
+
 	"github.com/headgate/headgate/internal/feature"
 )
 
@@ -12,7 +14,7 @@ const name = "upstream_vhost"
 //go:embed *.lua
 var lua embed.FS
 
-var upstreamVhost = feature.Setting[feature.Template]{
+var upstreamVhost = feature.Setting[template.Template]{
 	Annotation: "upstream-vhost", Parse: parse, OnInvalid: feature.Deny, Risk: feature.Low,
 	Doc: "The Host header of requests to the backend. It can contain variables, and $1 to $9 for the groups of the path. If it is empty, the client's Host header is used.",
 }
@@ -34,7 +36,7 @@ func Feature() feature.Feature {
 
 // policy is what upstreamvhost.lua reads of a route.
 type policy struct {
-	Host feature.Template `json:"host"`
+	Host template.Template `json:"host"`
 }
 
 var parse = feature.TemplateOf(feature.Matching(`^[A-Za-z0-9._~/:^$\[\](){}*+?|&=\\-]+$`, 1000,

@@ -97,7 +97,7 @@ func apply(v feature.Values, out *feature.ProcessOut) {
 func clients(v feature.Values, out *feature.ProcessOut) model.Networks {
 	list := debug.Get(v)
 	if list.bad != nil {
-		out.Warn(debug, finding.InvalidValue, "invalid entries "+feature.Shorten(strings.TrimSpace(list.bad.Error())), "the other entries are used")
+		out.Warn(debug, finding.InvalidValue, "invalid entries "+finding.Shorten(strings.TrimSpace(list.bad.Error())), "the other entries are used")
 	}
 	if len(list.networks) > 0 && !v.Has(feature.DebugLog) {
 		out.Reject(debug, finding.MissingCapability, "this NGINX was built without --with-debug")

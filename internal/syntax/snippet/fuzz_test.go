@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 	"testing"
 
-	"golang.org/x/tools/txtar"
 	"path/filepath"
+
+	"golang.org/x/tools/txtar"
 )
 
 // FuzzParse demands that any text becomes something that JSON can hold, and that a closed

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/syntax/template"
 )
 
 // inAuth are the directives of auth-snippet. Of what the location of the call may have, steps
@@ -46,12 +46,12 @@ func (p *parser) refusalInAuth(d *directive) Refusal {
 
 // variableInAuth is a variable that has another value in the call than in the request: the
 // call has no arguments.
-func variableInAuth(piece feature.Piece) (feature.Piece, error) {
+func variableInAuth(piece template.Piece) (template.Piece, error) {
 	switch piece.Variable {
 	case "args", "query_string", "is_args", "arg":
-		return feature.Piece{}, nil
+		return template.Piece{}, nil
 	case "uri", "document_uri":
-		return feature.Piece{}, fmt.Errorf("the variable $%s has the path of the call: $request_uri has that of the request", piece.Variable)
+		return template.Piece{}, fmt.Errorf("the variable $%s has the path of the call: $request_uri has that of the request", piece.Variable)
 	}
 	return piece, nil
 }

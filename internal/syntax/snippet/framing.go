@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/syntax/header"
 )
 
 // errFraming is about headers by which one request could be read as two, or one response.
@@ -30,7 +30,7 @@ func checkFraming(directive, name string) error {
 		if strings.HasPrefix(name, reservedHeaders) {
 			return errOwn
 		}
-	case feature.HasHeader(feature.ResponseFraming(), name):
+	case header.Has(header.ResponseFraming(), name):
 		return errFraming
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 
 	crossplane "github.com/nginxinc/nginx-go-crossplane"
 
-	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/syntax/template"
 )
 
 // A where is a kind of block, and the sum of several a set of them.
@@ -324,8 +324,8 @@ func (p *parser) condition(words []string) (*Condition, error) {
 		return nil, err
 	}
 	c := &Condition{}
-	if piece != (feature.Piece{}) {
-		c.Variable = feature.Template{piece}
+	if piece != (template.Piece{}) {
+		c.Variable = template.Template{piece}
 	}
 	if len(words) == 1 {
 		return c, nil

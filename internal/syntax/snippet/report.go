@@ -5,12 +5,20 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 )
 
-// Report reports what of a snippet is not followed, and denies for what may control access.
-func (s *Snippet) Report(setting feature.AnySetting, out *feature.Report) {
+// A Report takes what is wrong with a snippet. S is how its owner names the setting that the
+// snippet comes from.
+type Report[S any] interface {
+	// Deny closes the routes of the snippet.
+	Deny(setting S, code finding.Code, message string)
+	// Warn leaves them open; effect says what is different.
+	Warn(setting S, code finding.Code, message, effect string)
+}
+
+// ReportTo reports what of a snippet is not followed, and denies for what may control access.
+func ReportTo[S any](s *Snippet, setting S, out Report[S]) {
 	for _, r := range s.Refusals {
 		message := at(r.Line, r.Directive) + r.Reason
 		if r.Instead != "" {
@@ -32,7 +40,7 @@ func at(line int, directive string) string {
 	if directive == "" {
 		return fmt.Sprintf("line %d: ", line)
 	}
-	return fmt.Sprintf("line %d: %s: ", line, feature.Shorten(directive))
+	return fmt.Sprintf("line %d: %s: ", line, finding.Shorten(directive))
 }
 
 // Where says where the directive is, as "line 3: proxy_read_timeout".

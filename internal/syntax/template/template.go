@@ -1,4 +1,7 @@
-package feature
+// Package template reads texts with variables, which the data plane fills in.
+//
+// It knows which variables there are, and must not know what texts are used for.
+package template
 
 import (
 	"encoding/json"
@@ -7,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -51,21 +55,21 @@ func ListVariables(further []string) string {
 
 var (
 	// NGINX reads one digit as the number of a group, also before other digits.
-	templateVariable = regexp.MustCompile(`\$(?:\{([A-Za-z0-9_]+)\}|([0-9])|([A-Za-z0-9_]+))?`)
-	groupName        = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+	variableForm = regexp.MustCompile(`\$(?:\{([A-Za-z0-9_]+)\}|([0-9])|([A-Za-z0-9_]+))?`)
+	groupName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 )
 
-// ParseTemplate parses a text. $1 to $9 are groups of the route's path. With names,
+// Parse parses a text. $1 to $9 are groups of the route's path. With names,
 // any other variable is the group of that name.
-func ParseTemplate(text string, names bool) (Template, error) { return parseTemplate(text, names, nil) }
+func Parse(text string, names bool) (Template, error) { return parse(text, names, nil) }
 
-// ParseTemplateWith parses a text that may have further variables, for which the feature
+// ParseWith parses a text that may have further variables, for which the feature
 // gives the data plane functions.
-func ParseTemplateWith(text string, further []string) (Template, error) {
-	return parseTemplate(text, false, further)
+func ParseWith(text string, further []string) (Template, error) {
+	return parse(text, false, further)
 }
 
-func parseTemplate(text string, names bool, further []string) (Template, error) {
+func parse(text string, names bool, further []string) (Template, error) {
 	var t Template
 	literal := func(text string) {
 		if text != "" {
@@ -73,7 +77,7 @@ func parseTemplate(text string, names bool, further []string) (Template, error) 
 		}
 	}
 	rest := 0
-	for _, at := range templateVariable.FindAllStringSubmatchIndex(text, -1) {
+	for _, at := range variableForm.FindAllStringSubmatchIndex(text, -1) {
 		literal(text[rest:at[0]])
 		rest = at[1]
 		name := ""
@@ -87,11 +91,11 @@ func parseTemplate(text string, names bool, further []string) (Template, error) 
 			piece, ok = Piece{Variable: name}, true
 		}
 		if !ok && strings.HasPrefix(name, geoPrefix) {
-			return nil, fmt.Errorf("variable $%s is not supported: must be one of $%s", cut(name, maxValue), strings.Join(model.GeoVariables(), ", $"))
+			return nil, fmt.Errorf("variable $%s is not supported: must be one of $%s", finding.Cut(name, finding.MaxValue), strings.Join(model.GeoVariables(), ", $"))
 		}
 		if !ok {
 			return nil, fmt.Errorf("variable $%s is not supported: must be one of $%s, $arg_NAME, $cookie_NAME and $http_NAME",
-				cut(name, maxValue), strings.Join(slices.Concat(further, variables), ", $"))
+				finding.Cut(name, finding.MaxValue), strings.Join(slices.Concat(further, variables), ", $"))
 		}
 		t = append(t, piece)
 	}
@@ -112,14 +116,4 @@ func variable(name string, names bool) (Piece, bool) {
 		}
 	}
 	return Piece{Variable: "group", Name: name}, len(name) == 1 && name[0] >= '0' && name[0] <= '9' || names && groupName.MatchString(name)
-}
-
-// TemplateOf returns a parser of templates whose text is empty or accepted.
-func TemplateOf(accept func(string) (string, error), names bool) func(string) (Template, error) {
-	return Optional(func(text string) (Template, error) {
-		if _, err := accept(text); err != nil {
-			return nil, err
-		}
-		return ParseTemplate(text, names)
-	})
 }

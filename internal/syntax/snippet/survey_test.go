@@ -22,7 +22,7 @@ type surveyed struct {
 // readSurvey reads what tenants' snippets have.
 func readSurvey(t *testing.T) []surveyed {
 	t.Helper()
-	text, err := os.ReadFile("../../test/compat/snippets.tsv")
+	text, err := os.ReadFile("../../../test/compat/snippets.tsv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,11 +86,11 @@ func survey(t *testing.T) string {
 		strings.Join(whole, ", "), strings.Join(none, ", "), strings.Join(refused, "\n"))
 }
 
-const surveyBegin, surveyEnd = "<!-- survey: go test ./internal/snippet -update -->\n", "<!-- end of survey -->\n"
+const surveyBegin, surveyEnd = "<!-- survey: go test ./internal/syntax/snippet -update -->\n", "<!-- end of survey -->\n"
 
 // TestSurvey compares the section of the documentation with what Parse takes.
 func TestSurvey(t *testing.T) {
-	const page = "../../docs/snippets.md"
+	const page = "../../../docs/snippets.md"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestSurvey(t *testing.T) {
 		return
 	}
 	if section != want {
-		t.Errorf("%s is old: run go test ./internal/snippet -update\n%s", page, want)
+		t.Errorf("%s is old: run go test ./internal/syntax/snippet -update\n%s", page, want)
 	}
 }
 

@@ -3,7 +3,7 @@ package snippet_test
 import (
 	"testing"
 
-	"github.com/headgate/headgate/internal/snippet"
+	"github.com/headgate/headgate/internal/syntax/snippet"
 )
 
 // No header of a snippet says where a body ends.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/syntax/template"
 )
 
 // builtIn are the variables of NGINX, and of ingress-nginx's locations, that a snippet may
@@ -30,24 +30,24 @@ var builtIn = []string{
 var families = []string{UpstreamHeader, UpstreamCookie, SentHeader, "http", "arg", "cookie"}
 
 // variable returns the piece for a variable's name in lower case: NGINX compares them so.
-func (p *parser) variable(name string) (feature.Piece, error) {
+func (p *parser) variable(name string) (template.Piece, error) {
 	switch {
 	case p.own[name]:
-		return feature.Piece{Variable: Own, Name: name}, nil
+		return template.Piece{Variable: Own, Name: name}, nil
 	case slices.Contains(p.options.Administrator, name):
-		return feature.Piece{Variable: Administrator, Name: name}, nil
+		return template.Piece{Variable: Administrator, Name: name}, nil
 	case slices.Contains(builtIn, name):
-		return p.inPlace(feature.Piece{Variable: name})
+		return p.inPlace(template.Piece{Variable: name})
 	}
 	for _, family := range families {
 		if of, ok := strings.CutPrefix(name, family+"_"); ok && of != "" {
-			return p.inPlace(feature.Piece{Variable: family, Name: of})
+			return p.inPlace(template.Piece{Variable: family, Name: of})
 		}
 	}
-	return feature.Piece{}, fmt.Errorf("unknown variable %q", "$"+name)
+	return template.Piece{}, fmt.Errorf("unknown variable %q", "$"+name)
 }
 
-func (p *parser) inPlace(piece feature.Piece) (feature.Piece, error) {
+func (p *parser) inPlace(piece template.Piece) (template.Piece, error) {
 	if p.place == InAuth {
 		return variableInAuth(piece)
 	}
@@ -55,21 +55,21 @@ func (p *parser) inPlace(piece feature.Piece) (feature.Piece, error) {
 }
 
 // template reads a text with variables as NGINX does.
-func (p *parser) template(text string) (feature.Template, error) {
-	var t feature.Template
+func (p *parser) template(text string) (template.Template, error) {
+	var t template.Template
 	for text != "" {
 		at := strings.IndexByte(text, '$')
 		if at < 0 {
-			return append(t, feature.Piece{Literal: text}), nil
+			return append(t, template.Piece{Literal: text}), nil
 		}
 		if at > 0 {
-			t = append(t, feature.Piece{Literal: text[:at]})
+			t = append(t, template.Piece{Literal: text[:at]})
 		}
 		piece, rest, err := p.piece(text[at+1:])
 		if err != nil {
 			return nil, err
 		}
-		if text = rest; piece != (feature.Piece{}) {
+		if text = rest; piece != (template.Piece{}) {
 			t = append(t, piece)
 		}
 	}
@@ -77,15 +77,15 @@ func (p *parser) template(text string) (feature.Template, error) {
 }
 
 // piece reads what follows a dollar sign.
-func (p *parser) piece(text string) (feature.Piece, string, error) {
+func (p *parser) piece(text string) (template.Piece, string, error) {
 	if text != "" && text[0] >= '1' && text[0] <= '9' {
-		return feature.Piece{Variable: Capture, Name: text[:1]}, text[1:], nil
+		return template.Piece{Variable: Capture, Name: text[:1]}, text[1:], nil
 	}
 	name, rest, braces := text, "", strings.HasPrefix(text, "{")
 	if braces {
 		var closed bool
 		if name, rest, closed = strings.Cut(text[1:], "}"); !closed || !isName(name) {
-			return feature.Piece{}, "", fmt.Errorf(`the closing bracket in "$%s" is missing`, text)
+			return template.Piece{}, "", fmt.Errorf(`the closing bracket in "$%s" is missing`, text)
 		}
 	} else {
 		end := 0
@@ -95,7 +95,7 @@ func (p *parser) piece(text string) (feature.Piece, string, error) {
 		name, rest = text[:end], text[end:]
 	}
 	if name == "" {
-		return feature.Piece{}, "", fmt.Errorf(`invalid variable name in "$%s"`, text)
+		return template.Piece{}, "", fmt.Errorf(`invalid variable name in "$%s"`, text)
 	}
 	piece, err := p.variable(strings.ToLower(name))
 	return piece, rest, err

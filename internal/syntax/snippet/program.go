@@ -8,7 +8,7 @@
 // in Refusals. The package knows the language of NGINX, and no route, feature or file.
 package snippet
 
-import "github.com/headgate/headgate/internal/feature"
+import "github.com/headgate/headgate/internal/syntax/template"
 
 // A Place is where ingress-nginx puts the text, and with it the directives that may
 // stand there.
@@ -44,7 +44,7 @@ type Setting struct {
 	Name      string
 	Arguments []string
 	// Values are the arguments as templates, where NGINX takes variables in them.
-	Values []feature.Template
+	Values []template.Template
 	Line   int
 }
 
@@ -118,18 +118,18 @@ type Step struct {
 	NoArguments bool   `json:"no_arguments,omitempty"`
 	Break       bool   `json:"break,omitempty"`
 
-	To feature.Template `json:"to,omitempty"`
+	To template.Template `json:"to,omitempty"`
 }
 
 // A Condition is that of an if: a variable that is neither empty nor "0", or compared. A
 // regular expression's groups are available behind it.
 type Condition struct {
 	// Variable is what is looked at, empty for a variable that is never set.
-	Variable feature.Template `json:"variable,omitempty"`
+	Variable template.Template `json:"variable,omitempty"`
 	// Is is empty, "=", "!=", "~", "~*", "!~" or "!~*".
 	Is string `json:"is,omitempty"`
 	// To is what "=" and "!=" compare with.
-	To feature.Template `json:"to,omitempty"`
+	To template.Template `json:"to,omitempty"`
 	// Expression is that of the others.
 	Expression string `json:"expression,omitempty"`
 }
@@ -166,8 +166,8 @@ type Effects struct {
 	// ErrorPages are those of error_page, in order.
 	ErrorPages []ErrorPage `json:"error_pages,omitempty"`
 	// LimitRate and LimitRateAfter are in bytes as text, which variables may give.
-	LimitRate      feature.Template `json:"limit_rate,omitempty"`
-	LimitRateAfter feature.Template `json:"limit_rate_after,omitempty"`
+	LimitRate      template.Template `json:"limit_rate,omitempty"`
+	LimitRateAfter template.Template `json:"limit_rate_after,omitempty"`
 	// DefaultType is the media type of what the block itself answers.
 	DefaultType string `json:"default_type,omitempty"`
 	// Unlogged is access_log off. It is not a Setting, since locations and ifs may have it.
@@ -176,8 +176,8 @@ type Effects struct {
 
 // A Header is a name and what it is set to.
 type Header struct {
-	Name  string           `json:"name"`
-	Value feature.Template `json:"value,omitempty"`
+	Name  string            `json:"name"`
+	Value template.Template `json:"value,omitempty"`
 }
 
 // An AddHeader is a header of add_header. Without Always it is added to responses of the
@@ -204,8 +204,8 @@ type MoreHeader struct {
 
 // A Variable is a name and a value.
 type Variable struct {
-	Name  string           `json:"name"`
-	Value feature.Template `json:"value"`
+	Name  string            `json:"name"`
+	Value template.Template `json:"value"`
 }
 
 // A Rule allows or denies addresses.
@@ -230,8 +230,8 @@ type ErrorPage struct {
 	// Status is that of the response then: 0 keeps it, and -1 takes that of what answers.
 	Status int `json:"status,omitempty"`
 	// Name is a named location, without "@"; To a path or a URL.
-	Name string           `json:"name,omitempty"`
-	To   feature.Template `json:"to,omitempty"`
+	Name string            `json:"name,omitempty"`
+	To   template.Template `json:"to,omitempty"`
 }
 
 // Expires is the directive expires.
@@ -239,13 +239,13 @@ type Expires struct {
 	// Kind is "off", "epoch", "max", "in" (Seconds from now), "modified" (Seconds behind
 	// Last-Modified) or "at" (Seconds since midnight). With a Value, which gives any of these
 	// as text, it is "in" or "modified", and Seconds is not set.
-	Kind    string           `json:"kind"`
-	Seconds int              `json:"seconds,omitempty"`
-	Value   feature.Template `json:"value,omitempty"`
+	Kind    string            `json:"kind"`
+	Seconds int               `json:"seconds,omitempty"`
+	Value   template.Template `json:"value,omitempty"`
 }
 
 // Variables that templates of a Program may have besides those of every template, see
-// feature.Template. Package headgate.program in Lua has a function for each kind.
+// template.Template. Package headgate.program in Lua has a function for each kind.
 const (
 	// Own is a variable that the snippet sets itself: by set, auth_request_set, or as a
 	// named group of an expression. The piece's Name is its name.

@@ -1,4 +1,7 @@
-package feature
+// Package header knows names and values of HTTP headers: which may be set, and which must not.
+//
+// It must not know who sets them.
+package header
 
 import (
 	"fmt"
@@ -23,24 +26,24 @@ func ResponseFraming() []string {
 	}
 }
 
-// HasHeader reports whether a list of names in lower case has the name of a header.
-func HasHeader(list []string, name string) bool { return slices.Contains(list, strings.ToLower(name)) }
+// Has reports whether a list of names in lower case has the name of a header.
+func Has(list []string, name string) bool { return slices.Contains(list, strings.ToLower(name)) }
 
 // Limits of the headers that a ConfigMap has: each request or response has them too. The
 // first is their number, the others are bytes: of all names and values, and of one value.
 const (
 	maxHeaders     = 64
 	maxHeaderBytes = 16 << 10
-	maxHeaderValue = 4096
+	maxValue       = 4096
 )
 
 var headerName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,200}$`)
 
-// IsHeaderName reports whether a text consists of 1 to 200 letters, digits, - and _.
-func IsHeaderName(text string) bool { return headerName.MatchString(text) }
+// IsName reports whether a text consists of 1 to 200 letters, digits, - and _.
+func IsName(text string) bool { return headerName.MatchString(text) }
 
-// CheckHeaders returns an error for a ConfigMap with too many headers.
-func CheckHeaders(data map[string]string) error {
+// Check returns an error for a ConfigMap with too many headers.
+func Check(data map[string]string) error {
 	bytes := 0
 	for name, value := range data {
 		bytes += len(name) + len(value)
@@ -51,11 +54,11 @@ func CheckHeaders(data map[string]string) error {
 	return nil
 }
 
-// HeaderValue reads the value of a header: it is one line of ASCII, without spaces around it.
-func HeaderValue(text string) (string, error) {
+// Value reads the value of a header: it is one line of ASCII, without spaces around it.
+func Value(text string) (string, error) {
 	text = strings.TrimSpace(text)
-	if len(text) > maxHeaderValue || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }) {
-		return "", fmt.Errorf("the value of a header must be one line of ASCII of at most %d bytes", maxHeaderValue)
+	if len(text) > maxValue || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }) {
+		return "", fmt.Errorf("the value of a header must be one line of ASCII of at most %d bytes", maxValue)
 	}
 	return text, nil
 }
