@@ -44,7 +44,27 @@ func (s *site) check(repository string) ([]string, error) {
 	return faults, nil
 }
 
-// checkComplete finds the Markdown files that are not pages.
+// pathForm is how a text names a file or a folder of the repository. Words in capitals stand for names.
+var pathForm = regexp.MustCompile("`((?:bench|cmd|deploy|examples|internal|lua|scripts|test)/[a-zA-Z0-9_./*-]+)`")
+
+var placeholder = regexp.MustCompile(`[A-Z]{3,}`)
+
+// checkPaths finds paths in a Markdown file that the repository does not have.
+func checkPaths(repository, file, text string) []string {
+	var faults []string
+	for _, found := range pathForm.FindAllStringSubmatch(text, -1) {
+		if placeholder.MatchString(found[1]) && !strings.HasSuffix(found[1], "README.md") {
+			continue
+		}
+		// A pattern that is not valid matches nothing.
+		if matches, _ := filepath.Glob(filepath.Join(repository, filepath.FromSlash(found[1]))); len(matches) == 0 {
+			faults = append(faults, fmt.Sprintf("%s: the repository has no %s", file, found[1]))
+		}
+	}
+	return faults
+}
+
+// checkComplete finds the Markdown files that are not pages, and paths in them that do not exist.
 func (s *site) checkComplete(repository string) ([]string, error) {
 	var faults []string
 	err := filepath.WalkDir(repository, func(name string, entry fs.DirEntry, err error) error {
@@ -60,6 +80,14 @@ func (s *site) checkComplete(repository string) ([]string, error) {
 		case !entry.IsDir():
 			if filepath.Ext(name) == ".md" && s.pages[pageOf(filepath.ToSlash(relative))] == nil {
 				faults = append(faults, relative+": is not on the site; add it to "+config)
+			}
+			// The change log names what there was.
+			if filepath.Ext(name) == ".md" && base != "CHANGELOG.md" {
+				text, err := os.ReadFile(name)
+				if err != nil {
+					return err
+				}
+				faults = append(faults, checkPaths(repository, relative, string(text))...)
 			}
 		case base == "testdata", relative == "bin", relative == "scripts/site", strings.HasPrefix(base, ".") && relative != ".":
 			return fs.SkipDir

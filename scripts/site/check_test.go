@@ -135,3 +135,14 @@ func check(t *testing.T, archive string) []string {
 	}
 	return faults
 }
+
+// TestCheckPaths: a page names files and folders that exist.
+func TestCheckPaths(t *testing.T) {
+	dir := write(t, "-- internal/store/store.go --\n-- cmd/README.md --\n")
+	const text = "`internal/store`, `internal/store/`, `internal/*/store.go`, `internal/feature/NAME`, `cmd/README.md`, `go test ./internal/gone`,\n" +
+		"`internal/stored`, `cmd/*.go`"
+	want := []string{"page.md: the repository has no internal/stored", "page.md: the repository has no cmd/*.go"}
+	if diff := cmp.Diff(want, checkPaths(dir, "page.md", text)); diff != "" {
+		t.Error(diff)
+	}
+}
