@@ -14,24 +14,31 @@ import (
 
 const module = "github.com/headgate/headgate"
 
-// packagesOf are the directories of packages that a tier runs.
-func packagesOf(t *testing.T, tier string) []string {
+// packages are the directories that make test and make test-all run.
+func packages(t *testing.T) (quick, all []string) {
 	t.Helper()
-	command := exec.Command("scripts/test", "list", tier)
+	command := exec.Command("scripts/test", "list", "all")
 	command.Dir = "../.."
 	output, err := command.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var packages []string
-	for _, word := range strings.Fields(string(output)) {
-		if directory, ok := strings.CutPrefix(word, module+"/"); ok {
-			packages = append(packages, directory)
-		} else if directory, ok := strings.CutPrefix(word, "./"); ok {
-			packages = append(packages, directory)
+	for line := range strings.Lines(string(output)) {
+		for _, word := range strings.Fields(line) {
+			directory, ok := strings.CutPrefix(word, module+"/")
+			if !ok {
+				directory, ok = strings.CutPrefix(word, "./")
+			}
+			if !ok {
+				continue
+			}
+			all = append(all, directory)
+			if name, _, _ := strings.Cut(line, ":"); slices.Contains([]string{"pure", "features", "page"}, name) {
+				quick = append(quick, directory)
+			}
 		}
 	}
-	return packages
+	return quick, all
 }
 
 // isIn reports whether a directory is one of packages, or below one that ends in "/...".
@@ -45,7 +52,7 @@ func isIn(directory string, packages []string) bool {
 // TestEachTestHasATier: a package with tests is in a run of make test-all, which has those of make test. Modules of
 // their own have a step in scripts/test. Fuzz tests are found by scripts/fuzz.
 func TestEachTestHasATier(t *testing.T) {
-	all := packagesOf(t, "all")
+	_, all := packages(t)
 	script, err := os.ReadFile("../test")
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +102,7 @@ func TestPromises(t *testing.T) {
 	}
 	_, table, _ := strings.Cut(string(page), "| promise | tier | test |\n")
 	table, _, _ = strings.Cut(table, "\n\n")
-	quick, all := packagesOf(t, "quick"), packagesOf(t, "all")
+	quick, all := packages(t)
 	tests, group := regexp.MustCompile("Test[A-Za-z0-9]+"), regexp.MustCompile("((?:`Test[A-Za-z0-9]+`(?:, )?)+) \\(([a-z/0-9]+)\\)")
 	found := 0
 	for line := range strings.Lines(table) {
