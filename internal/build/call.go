@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/headgate/headgate/internal/syntax/nginxsyntax"
+
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/headgate/headgate/internal/build/endpoint"
@@ -166,7 +168,7 @@ func (l *hostBuilder) newAnswers() *answers {
 		case l.patterns && isExpression:
 			a.expressions = append(a.expressions, compiled.pattern)
 		case l.patterns:
-			begins = append(begins, model.LowerASCII(text))
+			begins = append(begins, nginxsyntax.LowerASCII(text))
 		case r.where.kind == model.Exact:
 			a.exact[text] = true
 		case r.where == root:
@@ -203,7 +205,7 @@ func (a *answers) has(path string) bool {
 func (a *answers) find(path string) bool {
 	text := path
 	if a.caseless {
-		text = model.LowerASCII(path)
+		text = nginxsyntax.LowerASCII(path)
 	}
 	if a.exact[text] || a.begins.longest(text) >= 0 {
 		return true

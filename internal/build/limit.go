@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/internal/syntax/nginxsyntax"
+
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -130,7 +132,7 @@ func (l *hostBuilder) denyPatterns(namespace string, list []placedRule) {
 	at := map[string][]int{}
 	for i := range l.routes {
 		if text := l.routes[i].where.written(); isLiteral(text) {
-			at[model.LowerASCII(text)] = append(at[model.LowerASCII(text)], i)
+			at[nginxsyntax.LowerASCII(text)] = append(at[nginxsyntax.LowerASCII(text)], i)
 		} else {
 			l.denyOwn(&l.routes[i], namespace)
 		}
@@ -144,7 +146,7 @@ func (l *hostBuilder) denyPatterns(namespace string, list []placedRule) {
 			}
 			return
 		}
-		if i := above.longest(model.LowerASCII(text)); i >= 0 {
+		if i := above.longest(nginxsyntax.LowerASCII(text)); i >= 0 {
 			for _, i := range at[above.texts[i]] {
 				l.denyOwn(&l.routes[i], namespace)
 			}

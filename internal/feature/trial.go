@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/headgate/headgate/internal/model/logging"
+
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -89,10 +91,10 @@ func (r *Report) TryLog(s AnySetting, value string, words ...string) bool {
 
 // LogTarget is the target of a log that a setting names, the usual one if NGINX can't write there. In the
 // directive, words are behind the target.
-func (r *Report) LogTarget(s Setting[model.LogTarget], directive string, words ...string) model.LogTarget {
+func (r *Report) LogTarget(s Setting[logging.Target], directive string, words ...string) logging.Target {
 	target := s.Get(r.values)
 	if text := target.String(); text != "" && !r.TryLog(s, text, append([]string{directive, text}, words...)...) {
-		return model.LogTarget{}
+		return logging.Target{}
 	}
 	return target
 }

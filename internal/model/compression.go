@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/headgate/headgate/internal/syntax/nginxsyntax"
 )
 
 // Compression is how responses are compressed for clients that accept it.
@@ -41,7 +43,7 @@ var mimeTypeForm = regexp.MustCompile(`^[a-z0-9][a-z0-9!#&^_.+-]*/[a-z0-9][a-z0-
 
 // NewMIMETypes takes types separated by spaces, in any case, or * for all.
 func NewMIMETypes(text string) (MIMETypes, error) {
-	list := strings.Fields(LowerASCII(text))
+	list := strings.Fields(nginxsyntax.LowerASCII(text))
 	for _, one := range list {
 		if one != "*" && (len(one) > maxMIMEType || !mimeTypeForm.MatchString(one)) {
 			return MIMETypes{}, fmt.Errorf("%.60q: must be a MIME type such as text/css, of at most %d bytes, or *", one, maxMIMEType)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/headgate/headgate/internal/model/logging"
 )
 
 // A Profile is the tuple of settings that NGINX takes only statically. Routes
@@ -256,14 +258,14 @@ type Process struct {
 	// AccessLog writes access logs, to AccessLogTarget where they have no target of their own.
 	// RequestLog is that of requests.
 	AccessLog       bool
-	AccessLogTarget LogTarget
-	RequestLog      RequestLog
+	AccessLogTarget logging.Target
+	RequestLog      logging.RequestLog
 	// LogsCalls writes the calls of auth checks to the access log.
 	LogsCalls bool
 	// ErrorLog is where messages about requests go, and Syslog what gets them and the access log
 	// instead.
-	ErrorLog ErrorLog
-	Syslog   Syslog
+	ErrorLog logging.ErrorLog
+	Syslog   logging.Syslog
 	// RequestIDs gives an ID to requests that have none.
 	RequestIDs bool
 	// OriginalURI sends backends the path and query of the client.

@@ -4,7 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/logging"
+
 	"github.com/headgate/headgate/internal/plan"
 )
 
@@ -22,7 +23,7 @@ func TestErrorLog(t *testing.T) {
 	} {
 		env, globals := environment(t), usualGlobals()
 		env.Debug = c.debug
-		globals.Process.ErrorLog.Level, _ = model.NewErrorLevel(c.key)
+		globals.Process.ErrorLog.Level, _ = logging.NewErrorLevel(c.key)
 		files, err := plan.Render(env, globals, nil, false, dictionaries)
 		if err != nil {
 			t.Fatal(err)

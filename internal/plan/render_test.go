@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/internal/model/logging"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headgate/headgate/internal/feature"
@@ -142,15 +144,15 @@ func adminText(text string) model.AdminText {
 	return a
 }
 
-func requestLog(t testing.TB, format, target, options string, whole, patterns []string) model.RequestLog {
+func requestLog(t testing.TB, format, target, options string, whole, patterns []string) logging.RequestLog {
 	t.Helper()
-	f, err := model.NewLogFormat(format)
-	to, err2 := model.AccessLogTarget(target)
-	by, err3 := model.NewLogOptions(options)
+	f, err := logging.NewFormat(format)
+	to, err2 := logging.AccessLogTarget(target)
+	by, err3 := logging.NewOptions(options)
 	if err := errors.Join(err, err2, err3); err != nil {
 		t.Fatal(err)
 	}
-	return model.RequestLog{Format: f, Escape: model.EscapeJSON, Target: to, Options: by, Skipped: model.NewSkippedURLs("some", whole, patterns)}
+	return logging.RequestLog{Format: f, Escape: logging.EscapeJSON, Target: to, Options: by, Skipped: logging.NewSkippedURLs("some", whole, patterns)}
 }
 
 func renderCases(t testing.TB) []renderCase {
@@ -192,7 +194,7 @@ func renderCases(t testing.TB) []renderCase {
 				Workers: 7, ShutdownTimeout: 1500 * time.Millisecond, ServerTokens: true, AddsHeaders: true, ShowsPages: true, BackendServer: true, HiddenHeaders: hiddenHeaders(), ClientRequests: 1,
 				ClientHeaderTimeout: time.Second, ClientBodyTimeout: time.Second, BackendRequests: 1, BackendIdle: time.Second, BackendAge: time.Second,
 				TLS:        model.TLS{Versions: model.TLS13, Curves: groups, Tickets: true, BufferSize: 16 * kib, EarlyData: true, RejectUnknown: true},
-				RequestLog: model.RequestLog{Off: true},
+				RequestLog: logging.RequestLog{Off: true},
 			}
 			g.Default.Access = true
 		}, nil, dictionaries},
@@ -201,11 +203,11 @@ func renderCases(t testing.TB) []renderCase {
 			g.Process.ReplacedHeaders, _ = model.NewHeaderNames("X-Forwarded-For", "X-Forwarded-Proto", "X-Request-ID")
 		}, []model.Profile{by(model.GRPC, false)}, dictionaries},
 		{"error-log", func(_ *plan.Environment, g *model.Globals) {
-			g.Process.ErrorLog.Level, _ = model.NewErrorLevel("warn")
-			g.Process.ErrorLog.Target, _ = model.ErrorLogTarget("syslog:server=127.0.0.1:514,tag=one")
+			g.Process.ErrorLog.Level, _ = logging.NewErrorLevel("warn")
+			g.Process.ErrorLog.Target, _ = logging.ErrorLogTarget("syslog:server=127.0.0.1:514,tag=one")
 		}, nil, dictionaries},
 		{"syslog", func(_ *plan.Environment, g *model.Globals) {
-			g.Process.Syslog = model.NewSyslog("2001:db8::1", 514)
+			g.Process.Syslog = logging.NewSyslog("2001:db8::1", 514)
 			g.Process.LogsCalls = true
 		}, nil, dictionaries},
 		{"request-log", func(e *plan.Environment, g *model.Globals) {

@@ -3,12 +3,14 @@ package plan
 import (
 	"slices"
 
+	"github.com/headgate/headgate/internal/model/logging"
+
 	"github.com/headgate/headgate/internal/model"
 )
 
 // A requestLog is the access log of requests in nginx.conf.
 type requestLog struct {
-	model.RequestLog
+	logging.RequestLog
 	// File is where it goes, and Piped is set where that is a pipe that the controller reads.
 	File  string
 	Piped bool
@@ -29,7 +31,7 @@ func requestLogOf(env Environment, p model.Process) requestLog {
 	}
 	if server := p.Syslog.String(); server != "" {
 		// NGINX takes no buffer for one.
-		l.File, l.Piped, l.Options = server, false, model.LogOptions{}
+		l.File, l.Piped, l.Options = server, false, logging.Options{}
 	}
 	l.Written = l.Format.Directive(variableOfLog(address{p.ClientAddress}))
 	return l
@@ -37,23 +39,23 @@ func requestLogOf(env Environment, p model.Process) requestLog {
 
 // variableOfLog says which variable of nginx.conf stands for one that an administrator wrote.
 // Some are ingress-nginx's own, and some of NGINX's have one value for all hosts here.
-func variableOfLog(a address) func(string) model.LogPart {
+func variableOfLog(a address) func(string) logging.Part {
 	same := map[string]string{
 		"best_http_host": "hg_host", "connection_upgrade": "hg_connection", "full_x_forwarded_for": a.ForwardedFor()[1:],
 		"pass_access_scheme": a.Scheme()[1:], "pass_port": "hg_port", "pass_server_port": "hg_port", "proxy_host": "proxy_upstream_name",
 		"request_id": "hg_id", "the_real_ip": "remote_addr",
 	}
-	return func(name string) model.LogPart {
+	return func(name string) logging.Part {
 		switch {
 		case name == "balancer_ewma_score":
 			// That of no endpoint.
-			return model.LogPart{Text: "-1"}
+			return logging.Part{Text: "-1"}
 		case slices.Contains(ofRoutes, name), slices.Contains(ofTraces, name):
-			return model.LogPart{Variable: "hg_log_" + name}
+			return logging.Part{Variable: "hg_log_" + name}
 		case same[name] != "":
-			return model.LogPart{Variable: same[name]}
+			return logging.Part{Variable: same[name]}
 		}
-		return model.LogPart{Variable: name}
+		return logging.Part{Variable: name}
 	}
 }
 

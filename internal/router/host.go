@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headgate/headgate/internal/syntax/nginxsyntax"
+
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/syntax/pcre"
 	"github.com/headgate/headgate/internal/unit"
@@ -199,7 +201,7 @@ func (h *host) findPattern(path string, now func() time.Time) (won, error) {
 // namespace before it took.
 func matchPattern(text, path string, spent time.Duration) (bool, *failureError) {
 	if plain, ok := plainText(text); ok {
-		return len(path) >= len(plain) && model.LowerASCII(path[:len(plain)]) == model.LowerASCII(plain), nil
+		return len(path) >= len(plain) && nginxsyntax.LowerASCII(path[:len(plain)]) == nginxsyntax.LowerASCII(plain), nil
 	}
 	if len(path) > longestPath {
 		return false, &failureError{tooLong, fmt.Errorf("paths of more than %d bytes are not compared with regular expressions", longestPath)}

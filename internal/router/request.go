@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/syntax/nginxsyntax"
 )
 
 // Requests that NGINX answers with 400.
@@ -33,7 +33,7 @@ func HostName(header string) (string, error) {
 	if name == "" {
 		return "", errHost
 	}
-	return model.LowerASCII(name), nil
+	return nginxsyntax.LowerASCII(name), nil
 }
 
 // hostEnd is the index of the end of the name, or -1 if nothing follows it.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headgate/headgate/internal/model/logging"
+
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -35,7 +37,7 @@ func (r *record) tried(endpoint netip.AddrPort, took time.Duration, ok bool) {
 // A lineFormat writes the line of a record.
 type lineFormat []func([]byte, *record, time.Time) []byte
 
-func newLineFormat(format model.StreamLogFormat) lineFormat {
+func newLineFormat(format logging.StreamFormat) lineFormat {
 	hostname, _ := os.Hostname() // As in NGINX, it is looked up once.
 	all := variables(hostname)
 	var f lineFormat
@@ -57,7 +59,7 @@ func (f lineFormat) line(r *record, now time.Time) []byte {
 	return append(b, '\n')
 }
 
-// variables are those of model.StreamVariables.
+// variables are those of logging.StreamVariables.
 func variables(hostname string) map[string]func([]byte, *record, time.Time) []byte {
 	pid := strconv.Itoa(os.Getpid())
 	number := func(of func(*record) int64) func([]byte, *record, time.Time) []byte {

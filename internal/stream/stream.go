@@ -29,7 +29,7 @@ type Settings struct {
 	// AccessLog gets one line for each connection or session, in one call each. It must not
 	// block. Nil discards them.
 	AccessLog io.Writer
-	// LogTo changes where the lines go, as model.LogTarget names it. It may be nil.
+	// LogTo changes where the lines go, as logging.Target names it. It may be nil.
 	LogTo func(target string)
 	Log   *slog.Logger
 	// Problem reports why a port can't be opened, and nil once it is open or not wanted any

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/internal/model/logging"
+
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/stream"
 	"github.com/headgate/headgate/internal/test/porttest"
@@ -94,7 +96,7 @@ func (s *server) configure(edit func(*model.StreamSettings)) {
 
 func (s *server) format(text string) {
 	s.t.Helper()
-	format, err := model.NewStreamLogFormat(text)
+	format, err := logging.NewStreamFormat(text)
 	must(s.t, err)
 	s.configure(func(m *model.StreamSettings) { m.LogFormat = format })
 }

@@ -5,6 +5,7 @@ package accesslog
 import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/logging"
 )
 
 var (
@@ -16,8 +17,8 @@ var (
 		Key: "disable-http-access-log", Parse: feature.Bool, Scope: feature.ScopeProcess,
 		Doc: "Disables the access log of requests.",
 	}
-	format = feature.Setting[model.LogFormat]{
-		Key: "log-format-upstream", Default: model.DefaultLogFormat(), Parse: model.NewLogFormat, Scope: feature.ScopeProcess,
+	format = feature.Setting[logging.Format]{
+		Key: "log-format-upstream", Default: logging.DefaultFormat(), Parse: logging.NewFormat, Scope: feature.ScopeProcess,
 		Doc: "Format of the access log, with variables of NGINX and of [Headgate](logs.md#variables).",
 	}
 	escapeJSON = feature.Setting[bool]{
@@ -28,20 +29,20 @@ var (
 		Key: "log-format-escape-none", Parse: feature.Bool, Scope: feature.ScopeProcess,
 		Doc: "Does not escape the values of variables: clients can write lines of their own then. It has precedence over `log-format-escape-json`.",
 	}
-	path = feature.Setting[model.LogTarget]{
-		Key: "access-log-path", Parse: model.AccessLogTarget, Scope: feature.ScopeProcess,
+	path = feature.Setting[logging.Target]{
+		Key: "access-log-path", Parse: logging.AccessLogTarget, Scope: feature.ScopeProcess,
 		Doc: "File or syslog server that the access logs of requests and of TCP and UDP services are written to. " +
 			"Without it, and with `/var/log/nginx/access.log`, it is the standard output of the container.",
 	}
-	httpPath = feature.Setting[model.LogTarget]{
-		Key: "http-access-log-path", Parse: model.AccessLogTarget, Scope: feature.ScopeProcess,
+	httpPath = feature.Setting[logging.Target]{
+		Key: "http-access-log-path", Parse: logging.AccessLogTarget, Scope: feature.ScopeProcess,
 		Doc: "File or syslog server for requests, instead of that of `access-log-path`.",
 	}
-	params = feature.Setting[model.LogOptions]{
-		Key: "access-log-params", Parse: model.NewLogOptions, Scope: feature.ScopeProcess,
+	params = feature.Setting[logging.Options]{
+		Key: "access-log-params", Parse: logging.NewOptions, Scope: feature.ScopeProcess,
 		Doc: "How NGINX writes the access log of requests to a file, with a buffer of at most 16m that is flushed after at most 24h. With `gzip`, the log of TCP and UDP services is not written to that file, but to standard output.",
 	}
-	skip = feature.Setting[model.SkippedURLs]{
+	skip = feature.Setting[logging.SkippedURLs]{
 		Key: "skip-access-log-urls", Parse: parseURLs, Scope: feature.ScopeProcess,
 		Doc: "URLs, with query, whose requests are not logged, separated by commas. They are compared with what the client sent, without regard to case. " +
 			"After a `~` stands a regular expression, after `~*` one that ignores case.",
@@ -76,7 +77,7 @@ func ofRoute(v feature.Values, out *feature.RouteOut) {
 
 func ofProcess(v feature.Values, out *feature.ProcessOut) {
 	out.Process.AccessLog = !disable.Get(v)
-	log := model.RequestLog{Off: disable.Get(v) || disableHTTP.Get(v)}
+	log := logging.RequestLog{Off: disable.Get(v) || disableHTTP.Get(v)}
 	if out.Process.AccessLog {
 		out.Process.AccessLogTarget = out.LogTarget(path, "access_log", "combined")
 	}
@@ -84,7 +85,7 @@ func ofProcess(v feature.Values, out *feature.ProcessOut) {
 		log.Escape = escapeOf(v)
 		log.Format = formatFor(v, out, log.Escape)
 		log.Target = out.Process.AccessLogTarget
-		if httpPath.Get(v) != (model.LogTarget{}) {
+		if httpPath.Get(v) != (logging.Target{}) {
 			log.Target = out.LogTarget(httpPath, "access_log", "combined")
 		}
 		log.Options = optionsFor(v, out, log.Target)
@@ -92,17 +93,17 @@ func ofProcess(v feature.Values, out *feature.ProcessOut) {
 	}
 	if log.Options.Compressed() && log.Target.String() == out.Process.AccessLogTarget.String() {
 		// Plain lines between compressed blocks would make the file unreadable.
-		out.Process.AccessLogTarget = model.LogTarget{}
+		out.Process.AccessLogTarget = logging.Target{}
 	}
 	out.Process.RequestLog = log
 }
 
-func escapeOf(v feature.Values) model.LogEscape {
+func escapeOf(v feature.Values) logging.Escape {
 	switch {
 	case escapeNone.Get(v):
-		return model.EscapeNone
+		return logging.EscapeNone
 	case escapeJSON.Get(v):
-		return model.EscapeJSON
+		return logging.EscapeJSON
 	}
-	return model.EscapeDefault
+	return logging.EscapeDefault
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"regexp"
 
+	"github.com/headgate/headgate/internal/model/logging"
+
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/model/directive"
@@ -17,13 +19,13 @@ import (
 var unknown = regexp.MustCompile(`unknown "([a-z0-9_]+)" variable$`)
 
 // formatFor is the format, or the default one where NGINX does not take it.
-func formatFor(v feature.Values, out *feature.ProcessOut, escape model.LogEscape) model.LogFormat {
+func formatFor(v feature.Values, out *feature.ProcessOut, escape logging.Escape) logging.Format {
 	wanted := format.Get(v)
 	if wanted == format.Default {
-		return model.LogFormat{}
+		return logging.Format{}
 	}
 	var lines []string
-	for _, name := range append(model.LogVariables(), geoVariables(out.Process.Geo)...) {
+	for _, name := range append(logging.Variables(), geoVariables(out.Process.Geo)...) {
 		lines = append(lines, directive.Declaration(name, ""))
 	}
 	lines = append(lines, fmt.Sprintf("log_format tried escape=%s %s;", escape, wanted.Directive(nil)))
@@ -35,7 +37,7 @@ func formatFor(v feature.Values, out *feature.ProcessOut, escape model.LogEscape
 		err = fmt.Errorf("NGINX does not have the variable $%s", found[1])
 	}
 	out.RejectTried(format, wanted.String(), err)
-	return model.LogFormat{}
+	return logging.Format{}
 }
 
 // geoVariables are those that nginx.conf has.
@@ -47,10 +49,10 @@ func geoVariables(g model.Geo) []string {
 }
 
 // optionsFor is how NGINX writes to a target. What it does not take is left out.
-func optionsFor(v feature.Values, out *feature.ProcessOut, target model.LogTarget) model.LogOptions {
+func optionsFor(v feature.Values, out *feature.ProcessOut, target logging.Target) logging.Options {
 	options := params.Get(v)
-	if options != (model.LogOptions{}) && !out.TryLog(params, options.String(), "access_log", cmp.Or(target.String(), "/dev/null"), "combined", options.String()) {
-		return model.LogOptions{}
+	if options != (logging.Options{}) && !out.TryLog(params, options.String(), "access_log", cmp.Or(target.String(), "/dev/null"), "combined", options.String()) {
+		return logging.Options{}
 	}
 	return options
 }

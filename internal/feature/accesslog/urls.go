@@ -5,7 +5,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/logging"
+
 	"github.com/headgate/headgate/internal/syntax/pcre"
 )
 
@@ -21,29 +22,29 @@ var matchLimit = fmt.Sprintf("(*LIMIT_MATCH=%d)", pcre.MatchLimit)
 // namedGroup is the beginning of a group that would set a variable of NGINX.
 var namedGroup = regexp.MustCompile(`\(\?(?:P?<[A-Za-z_]|')`)
 
-func parseURLs(text string) (model.SkippedURLs, error) {
+func parseURLs(text string) (logging.SkippedURLs, error) {
 	var whole, patterns []string
 	for entry := range strings.SplitSeq(text, ",") {
 		entry = strings.TrimSpace(entry)
 		switch {
 		case entry == "":
 			// As in ingress-nginx, a comma too many does no harm.
-		case len(entry) > model.MaxSkippedURL || entry[0] != '/' && entry[0] != '~' || strings.ContainsFunc(entry, isControl):
-			return model.SkippedURLs{}, fmt.Errorf("must be URLs that begin with a slash, or regular expressions behind a ~, of at most %d bytes, separated by commas", model.MaxSkippedURL)
+		case len(entry) > logging.MaxSkippedURL || entry[0] != '/' && entry[0] != '~' || strings.ContainsFunc(entry, isControl):
+			return logging.SkippedURLs{}, fmt.Errorf("must be URLs that begin with a slash, or regular expressions behind a ~, of at most %d bytes, separated by commas", logging.MaxSkippedURL)
 		case entry[0] == '/':
 			whole = append(whole, entry)
 		default:
 			pattern, err := readPattern(entry)
 			if err != nil {
-				return model.SkippedURLs{}, err
+				return logging.SkippedURLs{}, err
 			}
 			patterns = append(patterns, pattern)
 		}
 	}
 	if len(whole) > maxURLs || len(patterns) > maxPatterns {
-		return model.SkippedURLs{}, fmt.Errorf("must be at most %d URLs and %d regular expressions", maxURLs, maxPatterns)
+		return logging.SkippedURLs{}, fmt.Errorf("must be at most %d URLs and %d regular expressions", maxURLs, maxPatterns)
 	}
-	return model.NewSkippedURLs(text, whole, patterns), nil
+	return logging.NewSkippedURLs(text, whole, patterns), nil
 }
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }

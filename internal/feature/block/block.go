@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/headgate/headgate/internal/syntax/nginxsyntax"
+
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/syntax/pcre"
 )
 
@@ -114,7 +115,7 @@ func parseTexts(text string) (texts, error) {
 		}
 		expression, is := strings.CutPrefix(entry, "~")
 		if !is {
-			list.Whole[model.LowerASCII(entry)] = true
+			list.Whole[nginxsyntax.LowerASCII(entry)] = true
 			continue
 		}
 		p := pattern{Pattern: expression}

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/headgate/headgate/internal/syntax/nginxsyntax"
+
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/syntax/pcre"
 )
 
@@ -39,7 +40,7 @@ func (l *blocklist) matches(value string) (entry string, is bool) {
 	if l == nil {
 		return "", false
 	}
-	if l.Whole[model.LowerASCII(value)] {
+	if l.Whole[nginxsyntax.LowerASCII(value)] {
 		return value, true
 	}
 	for _, p := range l.Patterns {

@@ -4,20 +4,21 @@ package errorlog
 import (
 	"cmp"
 
+	"github.com/headgate/headgate/internal/model/logging"
+
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/model"
 )
 
 const maxPort = 1<<16 - 1
 
 var (
-	level = feature.Setting[model.ErrorLevel]{
-		Key: "error-log-level", Parse: model.NewErrorLevel, Scope: feature.ScopeProcess,
+	level = feature.Setting[logging.ErrorLevel]{
+		Key: "error-log-level", Parse: logging.NewErrorLevel, Scope: feature.ScopeProcess,
 		Doc: "The least level of messages about requests in the error log. Without it, it is `notice`, and `debug` with `-v=5` or more.",
 	}
-	path = feature.Setting[model.LogTarget]{
-		Key: "error-log-path", Parse: model.ErrorLogTarget, Scope: feature.ScopeProcess,
+	path = feature.Setting[logging.Target]{
+		Key: "error-log-path", Parse: logging.ErrorLogTarget, Scope: feature.ScopeProcess,
 		Doc: "File or syslog server that messages about requests are written to. Without it, and with `/var/log/nginx/error.log`, they are in the log of the controller.",
 	}
 	enableSyslog = feature.Setting[bool]{
@@ -25,7 +26,7 @@ var (
 		Doc: "Sends the access log and messages about requests to the syslog server `syslog-host`, instead of files and of the container's outputs.",
 	}
 	host = feature.Setting[string]{
-		Key: "syslog-host", Parse: model.NewSyslogHost, Scope: feature.ScopeProcess,
+		Key: "syslog-host", Parse: logging.NewSyslogHost, Scope: feature.ScopeProcess,
 		Doc: "DNS name or address of the syslog server. NGINX looks a name up at each reload.",
 	}
 	port = feature.Setting[int]{
@@ -49,21 +50,21 @@ func ofProcess(v feature.Values, out *feature.ProcessOut) {
 	if enableSyslog.Get(v) {
 		out.Process.Syslog = serverFor(v, out)
 	}
-	if out.Process.Syslog == (model.Syslog{}) {
+	if out.Process.Syslog == (logging.Syslog{}) {
 		out.Process.ErrorLog.Target = out.LogTarget(path, "error_log", levelOf(v))
 	}
 }
 
 // serverFor is the syslog server, none if NGINX can't send to it: with a name that has no address,
 // NGINX rejects its whole configuration.
-func serverFor(v feature.Values, out *feature.ProcessOut) model.Syslog {
+func serverFor(v feature.Values, out *feature.ProcessOut) logging.Syslog {
 	if host.Get(v) == "" {
 		out.Reject(enableSyslog, finding.InvalidValue, "enable-syslog needs the key syslog-host with the DNS name or the address of a server")
-		return model.Syslog{}
+		return logging.Syslog{}
 	}
-	server := model.NewSyslog(host.Get(v), port.Get(v))
+	server := logging.NewSyslog(host.Get(v), port.Get(v))
 	if !out.TryLog(host, host.Get(v), "error_log", server.String(), levelOf(v)) {
-		return model.Syslog{}
+		return logging.Syslog{}
 	}
 	return server
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/headgate/headgate/internal/model/logging"
+
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -34,12 +36,12 @@ var (
 		Key: "proxy-stream-responses", Default: 1, Parse: feature.Int(0, maxResponses), Scope: feature.ScopeProcess,
 		Doc: "Number of datagrams of a UDP service that answer one datagram of a client. When all have come, the session ends. 0 expects none.",
 	}
-	logFormat = feature.Setting[model.StreamLogFormat]{
-		Key: "log-format-stream", Default: model.DefaultStreamSettings().LogFormat, Parse: model.NewStreamLogFormat, Scope: feature.ScopeProcess,
+	logFormat = feature.Setting[logging.StreamFormat]{
+		Key: "log-format-stream", Default: model.DefaultStreamSettings().LogFormat, Parse: logging.NewStreamFormat, Scope: feature.ScopeProcess,
 		Doc: "Format of the access log of TCP and UDP services.",
 	}
-	logTarget = feature.Setting[model.LogTarget]{
-		Key: "stream-access-log-path", Parse: model.AccessLogTarget, Scope: feature.ScopeProcess,
+	logTarget = feature.Setting[logging.Target]{
+		Key: "stream-access-log-path", Parse: logging.AccessLogTarget, Scope: feature.ScopeProcess,
 		Doc: "File or syslog server that the access log of TCP and UDP services is written to, instead of that of `access-log-path`. " +
 			"With `/var/log/nginx/access.log`, it is the standard output of the container.",
 	}

@@ -1,10 +1,10 @@
-package model_test
+package logging_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/logging"
 )
 
 // FuzzLogFormat: any format that is taken is strings of nginx.conf that are not too long, with variables that
@@ -17,7 +17,7 @@ func FuzzLogFormat(f *testing.F) {
 	f.Add("$" + strings.Repeat("x", 3000))
 	f.Add(strings.Repeat(`\\'`, 3000))
 	f.Fuzz(func(t *testing.T, text string) {
-		format, err := model.NewLogFormat(text)
+		format, err := logging.NewFormat(text)
 		if err != nil {
 			return
 		}
@@ -35,7 +35,7 @@ func FuzzLogFormat(f *testing.F) {
 		if len(joined) > 16<<10 { // with backslashes that the text does not need
 			return
 		}
-		again, err := model.NewLogFormat(joined)
+		again, err := logging.NewFormat(joined)
 		if text != "" && (err != nil || again.Directive(nil) != written) {
 			t.Errorf("%q: %v, %s reads back as %s", text, err, written, again.Directive(nil))
 		}
@@ -79,7 +79,7 @@ func TestLogOptions(t *testing.T) {
 		"buffer=17M": false, "buffer=16385K": false, "buffer=16777217": false, "buffer=999999999m": false, "flush=2d": false, "flush=25h": false, "flush=1441m": false,
 		"flush=86401": false, "flush=86401s": false, "flush=86400001ms": false, "flush=999999999d": false, "buffer=0": false, "gzip=0": false, "gzip gzip=1": false, "buffer=1k buffer=2k": false,
 	} {
-		if _, err := model.NewLogOptions(text); (err == nil) != want {
+		if _, err := logging.NewOptions(text); (err == nil) != want {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -1,10 +1,10 @@
-package model_test
+package logging_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/logging"
 )
 
 // FuzzLogTarget: any target that is taken is one word of nginx.conf that is not a variable nor a
@@ -17,7 +17,7 @@ func FuzzLogTarget(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for name, parse := range map[string]func(string) (model.LogTarget, error){"access": model.AccessLogTarget, "error": model.ErrorLogTarget} {
+		for name, parse := range map[string]func(string) (logging.Target, error){"access": logging.AccessLogTarget, "error": logging.ErrorLogTarget} {
 			target, err := parse(text)
 			if err != nil {
 				continue

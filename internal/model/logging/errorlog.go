@@ -1,4 +1,4 @@
-package model
+package logging
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 // to the controller's log in any case.
 type ErrorLog struct {
 	Level  ErrorLevel
-	Target LogTarget
+	Target Target
 }
 
 // An ErrorLevel is the least level of messages that are written, with NGINX's name. The zero value

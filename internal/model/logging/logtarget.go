@@ -1,4 +1,4 @@
-package model
+package logging
 
 import (
 	"errors"
@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// A LogTarget is where a log is written: a file, a syslog server, or the output of the container
+// A Target is where a log is written: a file, a syslog server, or the output of the container
 // that is usual for it. The zero value says nothing.
-type LogTarget struct {
+type Target struct {
 	text string
 	// usual is set where the usual output is named.
 	usual bool
 }
 
 // AccessLogTarget checks the target of an access log, whose usual output is standard output.
-func AccessLogTarget(text string) (LogTarget, error) {
+func AccessLogTarget(text string) (Target, error) {
 	return newLogTarget(text, "/dev/stdout", "/var/log/nginx/access.log")
 }
 
 // ErrorLogTarget checks the target of an error log, whose usual output is standard error.
-func ErrorLogTarget(text string) (LogTarget, error) {
+func ErrorLogTarget(text string) (Target, error) {
 	return newLogTarget(text, "stderr", "/dev/stderr", "/var/log/nginx/error.log")
 }
 
@@ -29,18 +29,18 @@ var logTargetForm = regexp.MustCompile(`^(?:/[A-Za-z0-9_./@+,=~-]{1,500}|` +
 	`(?:,(?:facility=[a-z0-9]{1,10}|severity=[a-z]{1,10}|tag=[A-Za-z0-9_]{1,32}|nohostname))*)$`)
 
 // newLogTarget checks a target: it has nothing that NGINX could take for anything else.
-func newLogTarget(text string, usual ...string) (LogTarget, error) {
+func newLogTarget(text string, usual ...string) (Target, error) {
 	switch {
 	case text == "":
-		return LogTarget{}, nil
+		return Target{}, nil
 	case slices.Contains(usual, text):
-		return LogTarget{usual: true}, nil
+		return Target{usual: true}, nil
 	case !logTargetForm.MatchString(text):
-		return LogTarget{}, errors.New("must be an absolute path of letters, digits and _./@+,=~-, or syslog:server=ADDRESS " +
+		return Target{}, errors.New("must be an absolute path of letters, digits and _./@+,=~-, or syslog:server=ADDRESS " +
 			"with options such as facility=local7, tag=nginx and severity=info, separated by commas")
 	}
-	return LogTarget{text: text}, nil
+	return Target{text: text}, nil
 }
 
 // String is the target as access_log and error_log take it, empty for the usual output.
-func (t LogTarget) String() string { return t.text }
+func (t Target) String() string { return t.text }

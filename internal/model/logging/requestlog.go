@@ -1,4 +1,7 @@
-package model
+// Package logging has what the logs of NGINX are to have: formats, targets and severities.
+//
+// It must not know which settings say so.
+package logging
 
 import (
 	"cmp"
@@ -9,98 +12,100 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/headgate/headgate/internal/syntax/nginxsyntax"
 )
 
 // A RequestLog is the access log of requests, as nginx.conf has it.
 type RequestLog struct {
 	// Off writes none.
 	Off    bool
-	Format LogFormat
-	Escape LogEscape
+	Format Format
+	Escape Escape
 	// Target is where lines go, and Options how NGINX writes them there.
-	Target  LogTarget
-	Options LogOptions
+	Target  Target
+	Options Options
 	// Skipped are requests without a line.
 	Skipped SkippedURLs
 }
 
 // Empty reports whether it is as without keys.
 func (l RequestLog) Empty() bool {
-	return !l.Off && l.Format == (LogFormat{}) && l.Escape == EscapeDefault && l.Target.String() == "" && l.Options == (LogOptions{}) && l.Skipped.text == ""
+	return !l.Off && l.Format == (Format{}) && l.Escape == EscapeDefault && l.Target.String() == "" && l.Options == (Options{}) && l.Skipped.text == ""
 }
 
-// DefaultLogFormat is ingress-nginx's.
-func DefaultLogFormat() LogFormat { return LogFormat{defaultLogFormat} }
+// DefaultFormat is ingress-nginx's.
+func DefaultFormat() Format { return Format{defaultLogFormat} }
 
 const defaultLogFormat = `$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" ` +
 	`$request_length $request_time [$proxy_upstream_name] [$proxy_alternative_upstream_name] $upstream_addr $upstream_response_length ` +
 	`$upstream_response_time $upstream_status $req_id`
 
-// LogEscape says what becomes of bytes in values that could end them.
-type LogEscape int
+// Escape says what becomes of bytes in values that could end them.
+type Escape int
 
 // The ways to escape, with NGINX's names.
 const (
-	EscapeDefault LogEscape = iota
+	EscapeDefault Escape = iota
 	EscapeJSON
 	EscapeNone
 )
 
-func (e LogEscape) String() string { return [...]string{"default", "json", "none"}[e] }
+func (e Escape) String() string { return [...]string{"default", "json", "none"}[e] }
 
-// A LogFormat is the form of a line: text and variables. The zero value stands for
-// DefaultLogFormat.
-type LogFormat struct{ text string }
+// A Format is the form of a line: text and variables. The zero value stands for
+// DefaultFormat.
+type Format struct{ text string }
 
-// A LogPart is a text, or the variable of that name, in lower case.
-type LogPart struct{ Text, Variable string }
+// A Part is a text, or the variable of that name, in lower case.
+type Part struct{ Text, Variable string }
 
 const maxLogFormat = 16 << 10
 
-// NewLogFormat reads a form as NGINX does in single quotes: variables are $name or ${name}, and
+// NewFormat reads a form as NGINX does in single quotes: variables are $name or ${name}, and
 // a backslash stands before quotes, backslashes, and n, r and t for control characters. It does
 // not say whether NGINX has the variables. Those of Headgate's own, which may have keys, are not
 // allowed.
-func NewLogFormat(text string) (LogFormat, error) {
+func NewFormat(text string) (Format, error) {
 	invalid := fmt.Errorf("must be text of at most %d bytes without NUL, with the name of a variable of at most %d bytes behind each $", maxLogFormat, longestVariable)
 	if len(text) > maxLogFormat || strings.Contains(text, "\x00") {
-		return LogFormat{}, invalid
+		return Format{}, invalid
 	}
-	f := LogFormat{text}
+	f := Format{text}
 	for _, part := range f.Parts() {
 		switch {
 		case part.Text == "" && part.Variable == "":
-			return LogFormat{}, invalid
+			return Format{}, invalid
 		case strings.HasPrefix(part.Variable, "hg_"):
-			return LogFormat{}, fmt.Errorf("must not have $%.60s: variables whose names begin with hg_ are Headgate's own", part.Variable)
+			return Format{}, fmt.Errorf("must not have $%.60s: variables whose names begin with hg_ are Headgate's own", part.Variable)
 		}
 	}
 	return f, nil
 }
 
 // String is the form as it is written.
-func (f LogFormat) String() string { return f.text }
+func (f Format) String() string { return f.text }
 
 // escaped are what NGINX reads behind a backslash in quotes.
 var escaped = strings.NewReplacer(`\"`, `"`, `\'`, `'`, `\\`, `\`, `\t`, "\t", `\r`, "\r", `\n`, "\n")
 
 // Parts are those of the line, in their order. A variable without a name is a mistake.
-func (f LogFormat) Parts() []LogPart {
-	var parts []LogPart
+func (f Format) Parts() []Part {
+	var parts []Part
 	for text := escaped.Replace(cmp.Or(f.text, defaultLogFormat)); text != ""; {
 		plain, rest, found := strings.Cut(text, "$")
 		if plain != "" {
-			parts = append(parts, LogPart{Text: plain})
+			parts = append(parts, Part{Text: plain})
 		}
 		if !found {
 			break
 		}
 		var name string
-		name, text = cutVariable(rest)
+		name, text = nginxsyntax.CutVariable(rest)
 		if strings.Trim(name, variableBytes) != "" || len(name) > longestVariable {
 			name = ""
 		}
-		parts = append(parts, LogPart{Variable: LowerASCII(name)})
+		parts = append(parts, Part{Variable: nginxsyntax.LowerASCII(name)})
 	}
 	return parts
 }
@@ -111,8 +116,8 @@ const longestVariable = 256
 const variableBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
 // Has reports whether a line has a variable.
-func (f LogFormat) Has(variable string) bool {
-	return slices.ContainsFunc(f.Parts(), func(p LogPart) bool { return p.Variable == variable })
+func (f Format) Has(variable string) bool {
+	return slices.ContainsFunc(f.Parts(), func(p Part) bool { return p.Variable == variable })
 }
 
 // longestParameter is how long a parameter gets before the form goes on in another one: NGINX takes
@@ -121,7 +126,7 @@ const longestParameter = 2048
 
 // Directive is the form as log_format takes it, which joins its parameters. write says what stands for a
 // variable: another one, or text; nil leaves all as they are.
-func (f LogFormat) Directive(write func(variable string) LogPart) string {
+func (f Format) Directive(write func(variable string) Part) string {
 	var b strings.Builder
 	begin := 0
 	add := func(text string) {
@@ -148,8 +153,8 @@ func (f LogFormat) Directive(write func(variable string) LogPart) string {
 
 var inQuotes = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
 
-// LogOptions are parameters of access_log.
-type LogOptions struct{ text string }
+// Options are parameters of access_log.
+type Options struct{ text string }
 
 var logOption = regexp.MustCompile(`^(?:buffer=([1-9][0-9]{0,8})([kKmM]?)|gzip(?:=[1-9])?|flush=([1-9][0-9]{0,8})(ms|[smhd]?))$`)
 
@@ -160,20 +165,20 @@ const (
 	maxLogFlush  = 24 * time.Hour
 )
 
-// NewLogOptions checks parameters of access_log.
-func NewLogOptions(text string) (LogOptions, error) {
+// NewOptions checks parameters of access_log.
+func NewOptions(text string) (Options, error) {
 	words := strings.Fields(text)
 	for i, word := range words {
 		name, _, _ := strings.Cut(word, "=")
 		found := logOption.FindStringSubmatch(word)
 		if found == nil || slices.ContainsFunc(words[:i], func(w string) bool { return strings.HasPrefix(w, name) }) {
-			return LogOptions{}, errors.New("must be buffer=SIZE, gzip or gzip=LEVEL, and flush=TIME, each at most once, separated by spaces")
+			return Options{}, errors.New("must be buffer=SIZE, gzip or gzip=LEVEL, and flush=TIME, each at most once, separated by spaces")
 		}
 		if tooMuch(found) {
-			return LogOptions{}, fmt.Errorf("must have a buffer of at most %dm, and flush it after at most %dh", maxLogBuffer>>20, maxLogFlush/time.Hour)
+			return Options{}, fmt.Errorf("must have a buffer of at most %dm, and flush it after at most %dh", maxLogBuffer>>20, maxLogFlush/time.Hour)
 		}
 	}
-	return LogOptions{strings.Join(words, " ")}, nil
+	return Options{strings.Join(words, " ")}, nil
 }
 
 // tooMuch reports whether a logOption is out of bounds. Its numbers are empty, and count as 0, where it has none.
@@ -183,13 +188,13 @@ func tooMuch(option []string) bool {
 	sizes := map[string]int{"": 1, "k": 1 << 10, "m": 1 << 20}
 	times := map[string]time.Duration{"ms": time.Millisecond, "": time.Second, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
 	// Without an overflow.
-	return size > maxLogBuffer/sizes[LowerASCII(option[2])] || time.Duration(flush) > maxLogFlush/times[option[4]]
+	return size > maxLogBuffer/sizes[nginxsyntax.LowerASCII(option[2])] || time.Duration(flush) > maxLogFlush/times[option[4]]
 }
 
-func (o LogOptions) String() string { return o.text }
+func (o Options) String() string { return o.text }
 
 // Compressed reports whether NGINX writes compressed blocks.
-func (o LogOptions) Compressed() bool { return strings.Contains(o.text, "gzip") }
+func (o Options) Compressed() bool { return strings.Contains(o.text, "gzip") }
 
 // SkippedURLs are URLs of requests, with query, as clients wrote them.
 type SkippedURLs struct {
@@ -222,7 +227,7 @@ func (s SkippedURLs) Bucket() int {
 func (s SkippedURLs) Keys() []string {
 	var keys []string
 	for _, text := range s.whole {
-		keys = append(keys, `\`+LowerASCII(text))
+		keys = append(keys, `\`+nginxsyntax.LowerASCII(text))
 	}
 	keys = append(keys, s.patterns...)
 	slices.Sort(keys)
@@ -233,8 +238,8 @@ func (s SkippedURLs) Keys() []string {
 	return keys
 }
 
-// LogVariables are the variables of lines that NGINX does not have, and Headgate has, sorted.
-func LogVariables() []string {
+// Variables are the variables of lines that NGINX does not have, and Headgate has, sorted.
+func Variables() []string {
 	return []string{
 		"balancer_ewma_score", "best_http_host", "connection_upgrade", "full_x_forwarded_for", "ingress_name", "location_path", "namespace",
 		"opentelemetry_context_traceparent", "opentelemetry_span_id", "opentelemetry_trace_id",
