@@ -13,12 +13,13 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/headgate/headgate/internal/nginx/rundir"
+
 	"github.com/headgate/headgate/internal/command/explain"
 	"github.com/headgate/headgate/internal/command/plaintext"
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/unit"
 )
 
@@ -172,7 +173,7 @@ func (r running) certificate(ctx context.Context, name string) (hash, about stri
 	asked := url.URL{Scheme: "https", Host: strings.Replace(name, "*", "any-name-below", 1), Path: "/"}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	explanation, err := explainRunning(ctx, nginx.ControllerSocket(r.dir), explain.Query{URL: asked.String()})
+	explanation, err := explainRunning(ctx, rundir.ControllerSocket(r.dir), explain.Query{URL: asked.String()})
 	if err != nil {
 		return "", "", err
 	}

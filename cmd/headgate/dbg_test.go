@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/headgate/headgate/internal/nginx/rundir"
+
 	"github.com/headgate/headgate/internal/adminapi"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/nginx"
 )
 
 func TestOnly(t *testing.T) {
@@ -79,7 +80,7 @@ func TestDebugNoFindings(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	socket := nginx.ControllerSocket(dir)
+	socket := rundir.ControllerSocket(dir)
 	if err := os.Mkdir(filepath.Dir(socket), 0o700); err != nil {
 		t.Fatal(err)
 	}

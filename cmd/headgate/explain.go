@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headgate/headgate/internal/nginx/rundir"
+
 	"github.com/spf13/cobra"
 
 	"github.com/headgate/headgate/internal/build"
@@ -19,7 +21,6 @@ import (
 	"github.com/headgate/headgate/internal/command/plaintext"
 	"github.com/headgate/headgate/internal/command/snapshot"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/file"
 )
@@ -118,7 +119,7 @@ func (o explainOptions) explain(ctx context.Context) (explain.Explanation, error
 			return explain.Explanation{}, err
 		}
 	}
-	return explainRunning(ctx, nginx.ControllerSocket(dir), o.query)
+	return explainRunning(ctx, rundir.ControllerSocket(dir), o.query)
 }
 
 func (o explainOptions) explainFile() (explain.Explanation, error) {

@@ -9,12 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headgate/headgate/internal/nginx/rundir"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/controller"
-	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/observe/linequeue"
 )
 
@@ -171,7 +172,7 @@ func (o options) ports() []portFlag {
 
 // runDirectory is the directory that NGINX runs in, which may not exist.
 func (o options) runDirectory() string {
-	return cmp.Or(o.runDir, nginx.DefaultRunDir(o.instance()))
+	return cmp.Or(o.runDir, rundir.Default(o.instance()))
 }
 
 // makeRunDirectory is runDirectory, and creates the default one.
@@ -179,7 +180,7 @@ func (o options) makeRunDirectory() (string, error) {
 	if o.runDir != "" {
 		return o.runDir, nil
 	}
-	return nginx.MakeDefaultRunDir(o.instance())
+	return rundir.MakeDefault(o.instance())
 }
 
 func (o options) instance() string { return fmt.Sprintf("%d-%d", o.httpPort, o.httpsPort) }

@@ -8,10 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headgate/headgate/internal/nginx/rundir"
+
 	"github.com/spf13/pflag"
 
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/source/geodb"
 )
 
@@ -64,7 +65,7 @@ func (o *geoIPOptions) editionList() []string {
 }
 
 // geoDatabases follows the databases.
-func (o *geoIPOptions) geoDatabases(dir *nginx.RunDir, log *slog.Logger) *geodb.Folder {
+func (o *geoIPOptions) geoDatabases(dir *rundir.Dir, log *slog.Logger) *geodb.Folder {
 	return geodb.New(geodb.Settings{
 		Path: o.geoIPDir, Copies: dir.GeoDatabases(), Log: log,
 		Editions: slices.DeleteFunc(o.editionList(), func(edition string) bool { return edition == domains }),

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/internal/nginx/rundir"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	dto "github.com/prometheus/client_model/go"
@@ -63,7 +65,7 @@ func allMetrics(t *testing.T) *metrics.Metrics {
 	check(err)
 	t.Cleanup(func() { os.RemoveAll(path) })
 	check(os.Chmod(path, 0o711))
-	dir, err := nginx.OpenRunDir(path)
+	dir, err := rundir.Open(path)
 	check(err)
 	t.Cleanup(func() { dir.Close() })
 	c := controller.New(controller.Settings{Process: process, RunDir: dir, Metrics: m, Families: families, Tracker: findings, Log: log, Traffic: table})

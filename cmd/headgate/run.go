@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/headgate/headgate/internal/nginx/rundir"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/headgate/headgate/internal/adminapi"
@@ -237,7 +239,7 @@ func (o options) serve(ctx context.Context, c *controller.Controller, process *n
 }
 
 // prepare checks the machine and prepares NGINX for its start.
-func (o options) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *slog.Logger) (process *nginx.Process, dir *nginx.RunDir, env plan.Environment, err error) {
+func (o options) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *slog.Logger) (process *nginx.Process, dir *rundir.Dir, env plan.Environment, err error) {
 	var threads []string
 	for _, pool := range feature.Resources(all.Features()).Threads {
 		threads = append(threads, pool.Name.String())
@@ -251,7 +253,7 @@ func (o options) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *s
 	if err != nil {
 		return nil, nil, env, err
 	}
-	dir, err = nginx.OpenRunDir(path)
+	dir, err = rundir.Open(path)
 	if err != nil {
 		return nil, nil, env, err
 	}
@@ -279,7 +281,7 @@ func (o options) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *s
 	return process, dir, env, nginx.CheckPorts([]netip.AddrPort{o.healthAddress()}, flagsOf(o.ports()))
 }
 
-func (o options) environment(capabilities nginx.Capabilities, dir *nginx.RunDir, accessLog *nginx.AccessLog) (plan.Environment, error) {
+func (o options) environment(capabilities nginx.Capabilities, dir *rundir.Dir, accessLog *nginx.AccessLog) (plan.Environment, error) {
 	env := plan.Environment{
 		Resources: feature.Resources(all.Features()), Directives: feature.Directives(all.Features()),
 		HTTP2Directive: capabilities.HTTP2Directive,

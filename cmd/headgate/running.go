@@ -14,8 +14,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/headgate/headgate/internal/nginx/rundir"
+
 	"github.com/headgate/headgate/internal/dataplane"
-	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/unit"
 )
 
@@ -28,7 +29,7 @@ type running struct {
 }
 
 func newRunning(dir string, notes io.Writer) running {
-	return running{dir, dataplane.New(nginx.Socket(dir)), notes}
+	return running{dir, dataplane.New(rundir.Socket(dir)), notes}
 }
 
 // directory is the run directory of the controller to query.
@@ -36,7 +37,7 @@ func (o debugOptions) directory() (string, error) {
 	if o.runDir != "" {
 		return o.runDir, nil
 	}
-	dirs, err := nginx.Running()
+	dirs, err := rundir.Running()
 	if err != nil {
 		return "", err
 	}
@@ -64,7 +65,7 @@ const askTimeout = 30 * time.Second
 func (r running) ask(ctx context.Context, path string, parameters url.Values, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	return askController(ctx, nginx.ControllerSocket(r.dir), path, parameters, answer)
+	return askController(ctx, rundir.ControllerSocket(r.dir), path, parameters, answer)
 }
 
 // names lists the units of a kind, as the controller knows them.

@@ -13,9 +13,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/headgate/headgate/internal/nginx/rundir"
 
-	"github.com/headgate/headgate/internal/nginx"
+	"github.com/spf13/cobra"
 )
 
 // newWaitShutdownCommand returns the program that is the preStop hook of containers.
@@ -75,13 +75,13 @@ func waitShutdown(ctx context.Context) error {
 // socketsOf are the sockets of the controllers' APIs. A controller closes its own when NGINX
 // has ended, and what it does itself: relaying connections, and the leader's last work.
 func socketsOf(controllers []process) ([]string, error) {
-	dirs, err := nginx.Running()
+	dirs, err := rundir.Running()
 	if err != nil {
 		return nil, err
 	}
 	var sockets []string
 	for _, dir := range dirs {
-		socket := nginx.ControllerSocket(dir)
+		socket := rundir.ControllerSocket(dir)
 		listener, err := listenerOf(socket)
 		if err == nil && slices.ContainsFunc(controllers, func(c process) bool { return c.pid == listener }) {
 			sockets = append(sockets, socket)

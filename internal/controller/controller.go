@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/headgate/headgate/internal/nginx/rundir"
+
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -48,7 +50,7 @@ type Settings struct {
 	// Dictionaries to start with. If nil, their sizes are computed from the units.
 	Dictionaries *plan.Dictionaries
 	Process      *nginx.Process
-	RunDir       *nginx.RunDir
+	RunDir       *rundir.Dir
 	Metrics      *metrics.Metrics
 	// Families are ingress-nginx's metrics; nil if there are none.
 	Families *metrics.Families

@@ -18,6 +18,8 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/headgate/headgate/internal/nginx/rundir"
+
 	"github.com/headgate/headgate/internal/test/porttest"
 )
 
@@ -31,7 +33,7 @@ func TestMain(m *testing.M) {
 
 // controller runs NGINX until it is killed.
 func controller(path string, address netip.AddrPort) {
-	dir, err := OpenRunDir(path)
+	dir, err := rundir.Open(path)
 	if err == nil {
 		var found Capabilities
 		if found, err = Discover(context.Background()); err == nil {
@@ -52,7 +54,7 @@ func controller(path string, address netip.AddrPort) {
 // A fixture is a run directory with a small configuration, and a Process for it.
 type fixture struct {
 	*Process
-	Dir          *RunDir
+	Dir          *rundir.Dir
 	Capabilities Capabilities
 	Address      netip.AddrPort
 	AccessLog    *AccessLog
@@ -67,7 +69,7 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := OpenRunDir(tempDir(t))
+	dir, err := rundir.Open(tempDir(t))
 	if err != nil {
 		t.Fatal(err)
 	}

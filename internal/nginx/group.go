@@ -49,13 +49,13 @@ func adopt() error {
 	return nil
 }
 
-// orphans are the groups of NGINX processes that an earlier controller left in this
-// directory: at most one listens on its socket. The kernel names the process that
+// orphans are the groups of NGINX processes that an earlier controller left:
+// at most one listens on the socket of its run directory. The kernel names the process that
 // made a socket listen, which was the master: unlike the number in a pid file, a
 // socket never belongs to another process, and workers without a master hold it too.
 // Which processes hold it can't be seen, since their memory is closed.
-func (d *RunDir) orphans() []int {
-	group, err := listener(d.Socket())
+func orphans(socket string) []int {
+	group, err := listener(socket)
 	if err != nil {
 		// No process listens.
 		return nil

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/headgate/headgate/internal/nginx/rundir"
 )
 
 // Options are how NGINX is run.
@@ -18,7 +20,7 @@ type Options struct {
 	// Dir is the directory. nginx.conf and all files that it refers to must be
 	// written before Start. The configuration must contain "daemon off" and serve
 	// HTTP on Dir.Socket().
-	Dir *RunDir
+	Dir *rundir.Dir
 	// Addresses are the TCP addresses that NGINX listens on, see SetAddresses.
 	Addresses []netip.AddrPort
 	// Flags are the flags that set their ports, for errors.
@@ -164,7 +166,7 @@ func (p *Process) Stop(ctx context.Context) error {
 	}
 	err := p.end(ctx, m)
 	p.setMaster(nil)
-	return errors.Join(err, p.options.Dir.removeSocket())
+	return errors.Join(err, p.options.Dir.RemoveSocket())
 }
 
 // end waits for all processes to end, and forces them to when ctx is done.
@@ -256,7 +258,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // takeOver ends the NGINX of an earlier controller.
 func (p *Process) takeOver(ctx context.Context) error {
-	for _, group := range p.options.Dir.orphans() {
+	for _, group := range orphans(p.options.Dir.Socket()) {
 		p.options.Log.Info("taking over from the NGINX of an earlier controller", "pid", group)
 		// At its end, a master that finishes its connections would remove the pid
 		// file of its successor, and maybe its socket. So it is killed, and its

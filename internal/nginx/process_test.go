@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/headgate/headgate/internal/nginx/rundir"
 )
 
 func TestStartReloadStop(t *testing.T) {
@@ -243,7 +245,7 @@ func TestTakeOver(t *testing.T) {
 			}
 			b.mustGet("/") // NGINX serves without a controller.
 
-			dir, err := OpenRunDir(b.Dir.Path())
+			dir, err := rundir.Open(b.Dir.Path())
 			if err != nil {
 				t.Fatal(err)
 			}

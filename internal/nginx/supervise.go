@@ -116,7 +116,7 @@ func (p *Process) restart(ctx context.Context) *master {
 // Workers that keep the ports are terminated.
 func (p *Process) clear(ctx context.Context) error {
 	p.signalLeft(syscall.SIGQUIT)
-	if err := p.options.Dir.removeSocket(); err != nil {
+	if err := p.options.Dir.RemoveSocket(); err != nil {
 		return err
 	}
 	for _, step := range []struct {

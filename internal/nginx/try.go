@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/headgate/headgate/internal/nginx/rundir"
 )
 
 // tryTimeout bounds one try, which takes some hundredths of a second.
@@ -99,7 +101,7 @@ func (p *Process) try(ctx context.Context, t Trial) (err error) {
 		files[filepath.Join(dir, name)] = content
 	}
 	for name, content := range files {
-		if err := writeFile(name, content); err != nil {
+		if err := rundir.WriteFile(name, content); err != nil {
 			return fmt.Errorf("try a configuration: %w", err)
 		}
 	}

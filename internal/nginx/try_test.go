@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/headgate/headgate/internal/nginx/rundir"
 )
 
 // TestTry: lines are tested alone, and the same ones once.
@@ -53,8 +55,11 @@ func TestTryOwnFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root := t.TempDir()
+	root := tempDir(t)
 	dir := filepath.Join(root, "run")
+	if err := os.Chmod(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	conf := filepath.Join(dir, "nginx.conf")
 	err = os.MkdirAll(filepath.Join(dir, "lua"), 0o700)
 	for _, link := range [][2]string{{conf, "link.conf"}, {filepath.Join(dir, "lua"), "folder"}} {
@@ -63,7 +68,12 @@ func TestTryOwnFiles(t *testing.T) {
 	if err := errors.Join(err, os.WriteFile(conf, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	p := New(Options{Capabilities: found, Dir: &RunDir{path: dir}})
+	held, err := rundir.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { held.Close() })
+	p := New(Options{Capabilities: found, Dir: held})
 	for name, allowed := range map[string]bool{
 		"run/nginx.conf": false, "run/new.log": false, "run/lua/new.lua": false, "link.conf": false, "folder/new.lua": false, "folder/../new.log": false, "run/../run/a.log": false, "a/../run/a.log": false,
 		"running.log": true, "a.log": true,

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/internal/nginx/rundir"
+
 	"github.com/headgate/headgate/internal/model/logging"
 
 	"github.com/google/go-cmp/cmp"
@@ -392,7 +394,7 @@ func realEnvironment(t *testing.T) plan.Environment {
 	if err := os.Chmod(parent, 0o711); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := nginx.OpenRunDir(parent)
+	dir, err := rundir.Open(parent)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,6 @@ func exceptions() map[string]string {
 		"internal/command/explain":              later,
 		"internal/controller":                   later,
 		"internal/feature":                      later,
-		"internal/nginx":                        later,
 		"internal/plan":                         later,
 		"internal/syntax/snippet":               later,
 		"internal/stream":                       later,

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/internal/nginx/rundir"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,7 +58,7 @@ type Instance struct {
 	Client                *dataplane.Client
 	Metrics               *metrics.Metrics
 	Process               *nginx.Process
-	RunDir                *nginx.RunDir
+	RunDir                *rundir.Dir
 	Log                   *Log
 	// DefaultProfile is the name of the default profile, for units made by
 	// hand. Only StartBare sets it.
@@ -243,7 +245,7 @@ func (g *Instance) prepare(o Options, log *slog.Logger) plan.Environment {
 	must(t, err)
 	must(t, os.Chmod(path, 0o711))
 	t.Cleanup(func() { os.RemoveAll(path) })
-	g.RunDir, err = nginx.OpenRunDir(path)
+	g.RunDir, err = rundir.Open(path)
 	must(t, err)
 	t.Cleanup(func() { g.RunDir.Close() })
 	modules, err := lua.Files(o.Features)

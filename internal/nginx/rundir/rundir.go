@@ -1,4 +1,8 @@
-package nginx
+// Package rundir is the directory that one NGINX runs in: its files, its sockets, and which user its
+// workers are.
+//
+// It must not know what files say, nor run anything.
+package rundir
 
 import (
 	"crypto/rand"
@@ -15,7 +19,7 @@ import (
 // The kernel limits names of sockets to 107 bytes.
 const maxSocketName = 107
 
-// A RunDir is the directory that one NGINX runs in, held by one controller:
+// A Dir is the directory that one NGINX runs in, held by one controller:
 //
 //	nginx.conf, generation, …   static files
 //	quic.key                    what tokens of QUIC are made with, kept over reloads and restarts, 0600
@@ -25,7 +29,7 @@ const maxSocketName = 107
 //	sock/                       unix sockets, NGINX's and the controller's, 0700
 //	tmp/                        the workers' temporary files, and sockets that only they reach, 0700 and theirs
 //	lock                        held while the controller lives
-type RunDir struct {
+type Dir struct {
 	path   string
 	lock   *os.File
 	worker Worker
@@ -35,11 +39,11 @@ type RunDir struct {
 	kept *os.File
 }
 
-// DefaultRunDir finds the run directory of an instance by name, which must be the same
+// Default finds the run directory of an instance by name, which must be the same
 // when the instance is started again, such as the ports. The directory need not exist.
 // Another user can take its name in the system's temporary directory only: then this is
 // the first one of this user whose name begins so.
-func DefaultRunDir(instance string) string { return findIn(runtimeDirs(os.Geteuid()), instance) }
+func Default(instance string) string { return findIn(runtimeDirs(os.Geteuid()), instance) }
 
 func findIn(parents []string, instance string) string {
 	candidates := candidatesIn(parents, instance)
@@ -63,8 +67,8 @@ func candidatesIn(parents []string, instance string) []string {
 	return append(paths, temporary(instance))
 }
 
-// MakeDefaultRunDir is DefaultRunDir, and creates the directory.
-func MakeDefaultRunDir(instance string) (string, error) {
+// MakeDefault is Default, and creates the directory.
+func MakeDefault(instance string) (string, error) {
 	return makeIn(runtimeDirs(os.Geteuid()), instance)
 }
 
@@ -113,10 +117,10 @@ func isSafe(path string) bool {
 	return err == nil && owned(path) == nil && info.Mode().Perm()&0o022 == 0
 }
 
-// OpenRunDir creates the directory if necessary, and locks it. It fails if another
+// Open creates the directory if necessary, and locks it. It fails if another
 // controller holds it, if another user owns it, or if the workers' user can't
 // access it.
-func OpenRunDir(name string) (_ *RunDir, err error) {
+func Open(name string) (_ *Dir, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("open the run directory %s: %w", name, err)
@@ -136,7 +140,7 @@ func OpenRunDir(name string) (_ *RunDir, err error) {
 	if path, err = filepath.EvalSymlinks(path); err != nil {
 		return nil, err
 	}
-	d := &RunDir{path: path}
+	d := &Dir{path: path}
 	if name := d.ControllerSocket(); len(name) > maxSocketName {
 		return nil, fmt.Errorf("%s has %d bytes, sockets have at most %d; use a shorter directory", name, len(name), maxSocketName)
 	}
@@ -174,7 +178,7 @@ func owned(path string) error {
 }
 
 // keep locks the directory itself, as tmpfiles.d(5) says.
-func (d *RunDir) keep() (err error) {
+func (d *Dir) keep() (err error) {
 	if d.kept, err = os.Open(d.path); err != nil {
 		return err
 	}
@@ -183,14 +187,14 @@ func (d *RunDir) keep() (err error) {
 
 // Restore writes again what NGINX needs to reload and someone may have removed:
 // folders and Lua files.
-func (d *RunDir) Restore() error {
+func (d *Dir) Restore() error {
 	if err := d.lay(); err != nil {
 		return fmt.Errorf("restore the run directory: %w", err)
 	}
 	return d.Write(d.lua)
 }
 
-func (d *RunDir) lay() error {
+func (d *Dir) lay() error {
 	for _, folder := range []struct {
 		name string
 		mode fs.FileMode
@@ -215,7 +219,7 @@ func (d *RunDir) lay() error {
 
 // layQUICKey writes a key if there is none, or not all of it. Without a key that reloads keep, a client whose
 // connection ended with an old worker would not believe the new ones, and wait.
-func (d *RunDir) layQUICKey() error {
+func (d *Dir) layQUICKey() error {
 	path := filepath.Join(d.path, "quic.key")
 	const size = 32
 	if info, err := os.Lstat(path); err == nil && info.Size() == size {
@@ -249,13 +253,13 @@ func takeLock(path string) (*os.File, error) {
 }
 
 // Path is the absolute path of the directory without symbolic links.
-func (d *RunDir) Path() string { return d.path }
+func (d *Dir) Path() string { return d.path }
 
 // Conf is the file that NGINX is started with.
-func (d *RunDir) Conf() string { return filepath.Join(d.path, "nginx.conf") }
+func (d *Dir) Conf() string { return filepath.Join(d.path, "nginx.conf") }
 
 // LinkConf makes a symbolic link to the configuration, and replaces what has that name.
-func (d *RunDir) LinkConf(name string) error {
+func (d *Dir) LinkConf(name string) error {
 	made := fmt.Sprintf("%s.%d", name, os.Getpid())
 	if err := os.Symlink(d.Conf(), made); err != nil {
 		return fmt.Errorf("link NGINX's configuration: %w", err)
@@ -267,31 +271,31 @@ func (d *RunDir) LinkConf(name string) error {
 }
 
 // GeoDatabases is the folder of databases of where addresses are.
-func (d *RunDir) GeoDatabases() string { return filepath.Join(d.path, "geo") }
+func (d *Dir) GeoDatabases() string { return filepath.Join(d.path, "geo") }
 
 // Socket is the socket of the data plane's API.
-func (d *RunDir) Socket() string { return Socket(d.path) }
+func (d *Dir) Socket() string { return Socket(d.path) }
 
 // HandedSocket is that of TLS connections that the controller hands to NGINX.
-func (d *RunDir) HandedSocket() string { return filepath.Join(d.path, "sock", "tls.sock") }
+func (d *Dir) HandedSocket() string { return filepath.Join(d.path, "sock", "tls.sock") }
 
 // ControllerSocket is the socket of the controller's API, without NGINX. Its name is
 // the longest of all sockets.
-func (d *RunDir) ControllerSocket() string {
+func (d *Dir) ControllerSocket() string {
 	return ControllerSocket(d.path)
 }
 
 // Worker is the user for the directive of the same name.
-func (d *RunDir) Worker() Worker { return d.worker }
+func (d *Dir) Worker() Worker { return d.worker }
 
 // Write writes files, whose names are relative to the directory. Each file is
 // written completely or not at all. Workers may read them.
-func (d *RunDir) Write(files map[string][]byte) error {
+func (d *Dir) Write(files map[string][]byte) error {
 	for name, content := range files {
 		if !filepath.IsLocal(name) {
 			return fmt.Errorf("write %s: it is not inside the run directory", name)
 		}
-		write := writeFile
+		write := WriteFile
 		if strings.HasPrefix(name, "files/") {
 			// Some are secret, and only the master reads them.
 			write = writeSecret
@@ -303,7 +307,8 @@ func (d *RunDir) Write(files map[string][]byte) error {
 	return nil
 }
 
-func writeFile(path string, content []byte) error { return writeMode(path, content, 0o644) }
+// WriteFile writes a file that workers may read, at once, and creates its folder.
+func WriteFile(path string, content []byte) error { return writeMode(path, content, 0o644) }
 
 func writeSecret(path string, content []byte) error { return writeMode(path, content, 0o600) }
 
@@ -324,13 +329,13 @@ func writeMode(path string, content []byte, mode fs.FileMode) error {
 }
 
 // WriteGeneration writes the number for workers that start from now on.
-func (d *RunDir) WriteGeneration(generation int) error {
+func (d *Dir) WriteGeneration(generation int) error {
 	return d.Write(map[string][]byte{"generation": []byte(strconv.Itoa(generation) + "\n")})
 }
 
 // WriteLua writes the Lua files, whose names are relative to lua/, and removes all
 // others there.
-func (d *RunDir) WriteLua(files map[string][]byte) error {
+func (d *Dir) WriteLua(files map[string][]byte) error {
 	inside := map[string][]byte{}
 	for name, content := range files {
 		inside[filepath.Join("lua", name)] = content
@@ -343,7 +348,7 @@ func (d *RunDir) WriteLua(files map[string][]byte) error {
 }
 
 // Keep removes all files of a folder but these, whose names are relative to the directory.
-func (d *RunDir) Keep(folder string, files map[string][]byte) error {
+func (d *Dir) Keep(folder string, files map[string][]byte) error {
 	err := filepath.WalkDir(filepath.Join(d.path, folder), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -366,9 +371,9 @@ func (d *RunDir) Keep(folder string, files map[string][]byte) error {
 	return nil
 }
 
-// removeSocket removes the socket of a killed NGINX, which would prevent its
+// RemoveSocket removes the socket of a killed NGINX, which would prevent its
 // successor from listening.
-func (d *RunDir) removeSocket() error {
+func (d *Dir) RemoveSocket() error {
 	own := filepath.Join(d.path, "tmp", "own_")
 	for _, name := range []string{d.Socket(), d.HandedSocket(), own + "http.sock", own + "https.sock"} {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -379,7 +384,7 @@ func (d *RunDir) removeSocket() error {
 }
 
 // Close unlocks the directory. Its content stays.
-func (d *RunDir) Close() error {
+func (d *Dir) Close() error {
 	if d.kept != nil {
 		d.kept.Close()
 	}

@@ -1,4 +1,4 @@
-package nginx
+package rundir
 
 import (
 	"errors"
@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-func openDir(t *testing.T, path string) *RunDir {
+func openDir(t *testing.T, path string) *Dir {
 	t.Helper()
-	d, err := OpenRunDir(path)
+	d, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func tempDirOpen(t *testing.T) string {
 func TestRunDirIsHeldOnce(t *testing.T) {
 	path := tempDir(t)
 	d := openDir(t, path)
-	if _, err := OpenRunDir(path); err == nil || !strings.Contains(err.Error(), fmt.Sprint("process ", os.Getpid())) {
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), fmt.Sprint("process ", os.Getpid())) {
 		t.Errorf("opened twice: %v", err)
 	}
 	d.Close()
@@ -98,7 +98,7 @@ func TestRunDirRefused(t *testing.T) {
 		refused["/"] = "must be a directory of the current user"
 	}
 	for path, want := range refused {
-		d, err := OpenRunDir(path)
+		d, err := Open(path)
 		if err == nil {
 			d.Close()
 			t.Errorf("%s was opened", path)
@@ -198,7 +198,7 @@ func TestDefaultRunDir(t *testing.T) {
 	if os.Geteuid() == 0 {
 		want = "/run/headgate-8080"
 	}
-	if got := DefaultRunDir("8080"); got != want {
+	if got := Default("8080"); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if got, want := runtimeDirs(1000), own; len(got) != 1 || got[0] != want {
@@ -237,7 +237,7 @@ func TestATakenNameIsAvoided(t *testing.T) {
 		if taken := path == temporary(c.name); taken != (c.name == "free") {
 			t.Errorf("%s: %s is used", c.name, path)
 		}
-		d, err := OpenRunDir(path)
+		d, err := Open(path)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -287,10 +287,21 @@ func TestRemoveSocket(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := d.removeSocket(); err != nil {
+	if err := d.RemoveSocket(); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := filepath.Glob(filepath.Join(d.Path(), "sock", "*")); err != nil || len(left) != 1 || left[0] != d.ControllerSocket() {
 		t.Errorf("left are %q, %v", left, err)
 	}
+}
+
+// tempDir is a directory with a short name that workers can access.
+func tempDir(t *testing.T) string {
+	t.Helper()
+	path, err := os.MkdirTemp("", "hg-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(path) })
+	return path
 }
