@@ -6,6 +6,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -22,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 )
 
 // A Resource has the objects of one kind, of one namespace or of the cluster.
@@ -61,6 +63,14 @@ type Clients struct {
 // New makes clients that send requests by one HTTP client. It sends none itself, and fails only
 // for invalid settings.
 func New(config *rest.Config, over *http.Client) (*Clients, error) {
+	shared := *config
+	// Without one for all, the client of each group would have a limit of its own.
+	if shared.RateLimiter == nil && shared.QPS > 0 {
+		if shared.Burst <= 0 {
+			return nil, errors.New("the burst of requests must be more than 0")
+		}
+		shared.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(shared.QPS, shared.Burst)
+	}
 	known := runtime.NewScheme()
 	metav1.AddToGroupVersion(known, schema.GroupVersion{Version: "v1"})
 	for _, add := range []func(*runtime.Scheme) error{
@@ -75,7 +85,7 @@ func New(config *rest.Config, over *http.Client) (*Clients, error) {
 		admissionregistrationv1.SchemeGroupVersion, coordinationv1.SchemeGroupVersion, corev1.SchemeGroupVersion,
 		discoveryv1.SchemeGroupVersion, networkingv1.SchemeGroupVersion,
 	} {
-		if err := c.add(version, config, over); err != nil {
+		if err := c.add(version, &shared, over); err != nil {
 			return nil, fmt.Errorf("make a client for %s: %w", version, err)
 		}
 	}
