@@ -13,7 +13,7 @@ import (
 	"github.com/headgate/headgate/internal/cluster/client"
 )
 
-// TestRateIsOfAll: the limit of requests is one for all resources, whatever their group.
+// TestRateIsOfAll: the limit of requests is one for the resources of all groups.
 func TestRateIsOfAll(t *testing.T) {
 	requests := map[string]int{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
