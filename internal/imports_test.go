@@ -29,7 +29,7 @@ var knows = []struct {
 	{"internal/finding", nil, "a finding is text about an object: let the caller fill it in"},
 	{"internal/observe/tracker", []string{"internal/finding"}, "it keeps the findings of any owner: what they are about does not matter"},
 	{"internal/observe/expiry", []string{"internal/finding", "internal/observe/tracker", "internal/model"}, "it follows the certificates that it gets: the controller knows which names show them and why"},
-	{"internal/adminapi", []string{"internal/command/explain", "internal/finding", "internal/observe/history", "internal/adminapi/overview", "internal/unit"}, "it shows the results of functions that it gets, and only reads"},
+	{"internal/adminapi", []string{"internal/explain", "internal/finding", "internal/observe/history", "internal/adminapi/overview", "internal/unit"}, "it shows the results of functions that it gets, and only reads"},
 	{"internal/observe/history", []string{"internal/unit"}, "it remembers what the controller reports: what it means is for those who made it"},
 	{"internal/adminapi/overview", []string{"internal/model", "internal/unit"}, "it keeps what is built: who asks, and what NGINX knows, is handed in"},
 	{"internal/adminapi/dashboard", nil, "it serves files and a handler: what that answers is for the controller's API"},
@@ -137,11 +137,11 @@ var knows = []struct {
 		"it reports about a snapshot and files: build and the source make the findings",
 	},
 	{
-		"internal/command/explain",
+		"internal/explain",
 		[]string{"internal/build", "internal/build/servername", "internal/build/spec", "internal/build/tenancy", "internal/feature", "internal/finding", "internal/model", "internal/router", "internal/store", "internal/unit"},
 		"it explains what the store has: where objects come from, and what NGINX has of them, is for its callers",
 	},
-	{"internal/command/explain/text", []string{"internal/command/explain"}, "it writes what an explanation says: what that follows from is for explain"},
+	{"internal/explain/text", []string{"internal/explain"}, "it writes what an explanation says: what that follows from is for explain"},
 	{"internal/unit", []string{"internal/model"}, "a unit is packed from the model alone: what builds it and what pushes it is for others"},
 	{"internal/router", []string{"internal/model", "internal/syntax/nginxsyntax", "internal/syntax/pcre", "internal/unit"}, "it routes by packed units as Lua does: what they were built from is for who explains"},
 	{"internal/plan", []string{"internal/model/directive", "internal/model/logging", "internal/finding", "internal/model", "internal/syntax/nginxsyntax", "internal/syntax/pcre", "internal/model/resource", "internal/unit"}, "plan turns the model into bytes: pass it values of package model"},
@@ -163,7 +163,7 @@ var forbidden = []struct {
 	advice  string
 }{
 	{
-		[]string{"internal/build", "internal/build/…", "internal/model", "internal/unit", "internal/router", "internal/plan", "internal/finding", "internal/feature", "internal/feature/…", "internal/syntax/pcre", "internal/command/explain", "internal/command/leftover", "internal/syntax/nginxsyntax", "internal/source/file/manifest"},
+		[]string{"internal/build", "internal/build/…", "internal/model", "internal/unit", "internal/router", "internal/plan", "internal/finding", "internal/feature", "internal/feature/…", "internal/syntax/pcre", "internal/explain", "internal/command/leftover", "internal/syntax/nginxsyntax", "internal/source/file/manifest"},
 		[]string{
 			"os", "os/…", "io/ioutil", "path/filepath", "syscall", "net", "net/http", "net/http/…",
 			"log", "log/…", "math/rand", "math/rand/…", "crypto/rand", "k8s.io/client-go/…", "k8s.io/klog/…",
@@ -187,7 +187,7 @@ var forbidden = []struct {
 	},
 	{
 		[]string{"internal/controller"},
-		[]string{"internal/command/explain", "internal/command/snapshot", "internal/command/lint", "internal/adminapi", "internal/admission/review", "internal/admission"},
+		[]string{"internal/explain", "internal/command/snapshot", "internal/command/lint", "internal/adminapi", "internal/admission/review", "internal/admission"},
 		"the controller serves: pass it a function that looks at what it has (Controller.Inspect)",
 	},
 }
@@ -337,7 +337,7 @@ func TestRulesBite(t *testing.T) {
 		{"internal/plan", `"k8s.io/api/core/v1"`, "", 1},
 		{"internal/plan", `"` + module + `internal/nginx"`, "", 2},
 		{"internal/controller", `"` + module + `internal/nginx"`, "", 0},
-		{"internal/controller", `"` + module + `internal/command/explain"`, "", 1},
+		{"internal/controller", `"` + module + `internal/explain"`, "", 1},
 		{"internal/feature/cors", `"` + module + `internal/feature/proxying"`, "", 1},
 		{"internal/feature/all", `"` + module + `internal/feature/proxying"`, "", 0},
 		{"internal/source/file", `"os"; "` + module + `internal/store"`, "", 1},

@@ -11,9 +11,9 @@ import (
 
 	"github.com/headgate/headgate/internal/adminapi"
 	"github.com/headgate/headgate/internal/adminapi/overview"
-	"github.com/headgate/headgate/internal/command/explain"
 	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/dataplane"
+	"github.com/headgate/headgate/internal/explain"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/observe/history"
 	"github.com/headgate/headgate/internal/observe/traffic"

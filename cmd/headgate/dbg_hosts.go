@@ -15,9 +15,9 @@ import (
 
 	"github.com/headgate/headgate/internal/nginx/rundir"
 
-	"github.com/headgate/headgate/internal/command/explain"
 	"github.com/headgate/headgate/internal/command/plaintext"
 	"github.com/headgate/headgate/internal/dataplane"
+	"github.com/headgate/headgate/internal/explain"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/unit"

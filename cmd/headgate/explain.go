@@ -16,10 +16,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headgate/headgate/internal/build"
-	"github.com/headgate/headgate/internal/command/explain"
-	"github.com/headgate/headgate/internal/command/explain/text"
 	"github.com/headgate/headgate/internal/command/plaintext"
 	"github.com/headgate/headgate/internal/command/snapshot"
+	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/explain/text"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/file"

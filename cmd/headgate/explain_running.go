@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/headgate/headgate/internal/command/explain"
 	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/dataplane"
+	"github.com/headgate/headgate/internal/explain"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/unit"
 )

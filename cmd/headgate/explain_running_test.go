@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/command/explain"
-	"github.com/headgate/headgate/internal/command/explain/text"
 	"github.com/headgate/headgate/internal/dataplane"
+	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/explain/text"
 	"github.com/headgate/headgate/internal/unit"
 )
 

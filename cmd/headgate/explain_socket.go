@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/url"
 
-	"github.com/headgate/headgate/internal/command/explain"
+	"github.com/headgate/headgate/internal/explain"
 )
 
 // explainRunning queries the controller on a socket.

@@ -18,8 +18,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/headgate/headgate/internal/adminapi"
-	"github.com/headgate/headgate/internal/command/explain"
 	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/explain"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/nginx"

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/headgate/headgate/internal/command/explain"
+	"github.com/headgate/headgate/internal/explain"
 )
 
 // Explain explains a request. An *explain.QueryError is a mistake in the

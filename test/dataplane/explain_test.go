@@ -17,7 +17,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/command/explain"
+	"github.com/headgate/headgate/internal/explain"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/test/headgatetest"

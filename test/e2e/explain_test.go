@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/headgate/headgate/internal/command/explain"
+	"github.com/headgate/headgate/internal/explain"
 	"github.com/headgate/headgate/internal/finding"
 )
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build"
-	"github.com/headgate/headgate/internal/command/explain"
+	"github.com/headgate/headgate/internal/explain"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"

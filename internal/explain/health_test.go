@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/headgate/headgate/internal/build"
-	"github.com/headgate/headgate/internal/command/explain"
-	"github.com/headgate/headgate/internal/command/explain/text"
+	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/explain/text"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"

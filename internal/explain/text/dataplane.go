@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headgate/headgate/internal/command/explain"
+	"github.com/headgate/headgate/internal/explain"
 )
 
 // writeDataPlane prints the versions of units in the shared memory and the workers.

@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/headgate/headgate/internal/command/explain"
+	"github.com/headgate/headgate/internal/explain"
 )
 
 // width is the maximum number of columns, indent that of the labels.
