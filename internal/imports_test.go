@@ -50,6 +50,60 @@ var knows = []struct {
 	{"internal/docs/docgen", []string{"internal/feature", "internal/ingressnginx"}, "the reference is written from what features declare: which there are is handed in"},
 	{"internal/docs/manual", nil, "the reference of a program is written from its commands: which there are is handed in"},
 	{"internal/adminapi/backendview", []string{"internal/unit"}, "it shows packed units in another form: how they are read is for dbg"},
+	{"internal/command/usage", []string{"internal/finding/nearest"}, "it knows what arguments and flags are: which ones a command has is for the command"},
+	{"internal/command/release", []string{"internal/nginx"}, "it says what was built: who prints it is outside"},
+	{"internal/command/instance", []string{"internal/dataplane", "internal/explain", "internal/nginx/rundir"}, "it finds a controller and queries it: what the answers mean is for dbg and explain"},
+	{
+		"internal/command/selection",
+		[]string{
+			"internal/build", "internal/command/snapshot", "internal/command/usage", "internal/feature/all", "internal/finding", "internal/observe/logoutput",
+			"internal/observe/tracker", "internal/source", "internal/source/file", "internal/source/kube", "internal/store",
+		},
+		"it selects and reads objects: what is made of them is for the commands",
+	},
+	{
+		"internal/command/option",
+		[]string{
+			"internal/admission/selfsigned", "internal/cluster/election", "internal/cluster/limitstore", "internal/cluster/status", "internal/command/selection",
+			"internal/command/usage", "internal/model", "internal/observe/logoutput", "internal/observe/traffic", "internal/source/geodb",
+		},
+		"it declares and checks flags: what the controller does with their values is for run",
+	},
+	{
+		"internal/command/dbg",
+		[]string{
+			"internal/adminapi/backendview", "internal/command/instance", "internal/command/plaintext", "internal/command/usage",
+			"internal/dataplane", "internal/explain", "internal/finding", "internal/model", "internal/unit",
+		},
+		"it shows what a running controller answers: where objects come from is for others, and explain is handed in",
+	},
+	{
+		"internal/command/explain",
+		[]string{
+			"internal/build", "internal/command/instance", "internal/command/plaintext", "internal/command/release", "internal/command/selection", "internal/command/snapshot",
+			"internal/command/usage", "internal/explain", "internal/explain/text", "internal/finding", "internal/source", "internal/source/file",
+		},
+		"it reads objects and prints: how a request is handled is for internal/explain",
+	},
+	{
+		"internal/command/rbac",
+		[]string{
+			"internal/admission/selfsigned", "internal/cluster/permission", "internal/command/option", "internal/command/selection",
+			"internal/observe/event", "internal/source/kube",
+		},
+		"it adds up permissions by the flags: what is asked for is declared by those who ask",
+	},
+	{"internal/command/certgen", []string{"internal/admission/certgen", "internal/command/release", "internal/command/usage", "internal/source/kube"}, "it has flags and a log: certificates are made by admission/certgen"},
+	{"internal/command/waitshutdown", []string{"internal/command/release", "internal/command/usage", "internal/nginx/rundir"}, "it knows processes and sockets: what runs in them is for others"},
+	{"internal/command/printtemplate", []string{"internal/command/usage", "internal/plan"}, "it prints a text of plan"},
+	{
+		"cmd/headgate",
+		[]string{
+			"internal/command/certgen", "internal/command/dbg", "internal/command/explain", "internal/command/lint", "internal/command/printtemplate", "internal/command/rbac",
+			"internal/command/release", "internal/command/run", "internal/command/usage", "internal/command/waitshutdown", "internal/observe/linequeue",
+		},
+		"it gives each name its command: what a command does is for its package",
+	},
 	{"internal/command/plaintext", nil, "it makes any text safe to print: what prints it is outside"},
 	{"internal/docs/limit", nil, "it says where in the code numbers stand, and reads them there"},
 	{"internal/command/leftover", nil, "it looks at one object: what a cluster serves of it is for build"},
@@ -133,7 +187,10 @@ var knows = []struct {
 	{"internal/admission", []string{"internal/admission/review"}, "it serves the webhook: what is decided, and why, is for review"},
 	{
 		"internal/command/lint",
-		[]string{"internal/build/spec", "internal/finding", "internal/model", "internal/source", "internal/source/file", "internal/store", "internal/command/snapshot", "internal/unit"},
+		[]string{
+			"internal/build/spec", "internal/command/plaintext", "internal/command/release", "internal/command/selection", "internal/command/snapshot",
+			"internal/command/usage", "internal/finding", "internal/model", "internal/source", "internal/source/file", "internal/unit",
+		},
 		"it reports about a snapshot and files: build and the source make the findings",
 	},
 	{
@@ -181,22 +238,24 @@ var forbidden = []struct {
 		"only a source knows where objects come from",
 	},
 	{
-		[]string{"internal/adminapi", "internal/adminapi/…", "internal/admission", "internal/admission/…", "internal/cluster/…", "internal/observe/…", "internal/source/…", "cmd/headgate"},
+		[]string{"internal/adminapi", "internal/adminapi/…", "internal/admission", "internal/admission/…", "internal/cluster/…", "internal/observe/…", "internal/source/…", "internal/command/certgen", "internal/command/explain", "internal/command/lint", "internal/command/option", "internal/command/rbac", "internal/command/run", "internal/command/selection", "cmd/headgate"},
 		[]string{"k8s.io/client-go/kubernetes", "k8s.io/client-go/kubernetes/…", "k8s.io/client-go/informers/…", "k8s.io/client-go/listers/…", "k8s.io/client-go/tools/leaderelection", "k8s.io/client-go/tools/leaderelection/…", "k8s.io/cli-runtime/…"},
 		"it brings in the types and clients of all groups: use internal/cluster/client",
 	},
 	{
 		[]string{"internal/controller"},
-		[]string{"internal/explain", "internal/command/snapshot", "internal/command/lint", "internal/adminapi", "internal/admission/review", "internal/admission"},
+		[]string{"internal/explain", "internal/command/…", "internal/adminapi", "internal/admission/review", "internal/admission"},
 		"the controller serves: pass it a function that looks at what it has (Controller.Inspect)",
 	},
 }
 
 // actors are imported by the packages that may act, and by no others.
 var actors = map[string][]string{
-	"internal/nginx":             {"internal/controller", "internal/test/headgatetest", "cmd/…", "test/…", "bench"},
-	"internal/dataplane":         {"internal/controller", "internal/test/headgatetest", "cmd/…", "test/…", "bench"},
-	"internal/stream":            {"cmd/…", "test/…", "bench"},
+	"internal/nginx":             {"internal/controller", "internal/command/release", "internal/command/run", "internal/test/headgatetest", "test/…", "bench"},
+	"internal/dataplane":         {"internal/controller", "internal/command/dbg", "internal/command/instance", "internal/command/run", "internal/test/headgatetest", "test/…", "bench"},
+	"internal/stream":            {"internal/command/run", "test/…", "bench"},
+	"internal/command/pod":       {"cmd/kubectl-headgate"},
+	"internal/command/run":       {"cmd/headgate"},
 	"internal/test/headgatetest": {"test/…"},
 	"internal/test/pkitest":      {"test/…"},
 	"internal/test/clienttest":   {"test/…"},
@@ -338,6 +397,10 @@ func TestRulesBite(t *testing.T) {
 		{"internal/plan", `"` + module + `internal/nginx"`, "", 2},
 		{"internal/controller", `"` + module + `internal/nginx"`, "", 0},
 		{"internal/controller", `"` + module + `internal/explain"`, "", 1},
+		{"internal/controller", `"` + module + `internal/command/run"`, "", 2},
+		{"internal/command/dbg", `"` + module + `internal/source/kube"; "` + module + `internal/nginx"`, "", 3},
+		{"internal/command/run", `"` + module + `internal/nginx"; "k8s.io/client-go/kubernetes"`, "", 1},
+		{"cmd/headgate", `"` + module + `internal/stream"`, "", 2},
 		{"internal/feature/cors", `"` + module + `internal/feature/proxying"`, "", 1},
 		{"internal/feature/all", `"` + module + `internal/feature/proxying"`, "", 0},
 		{"internal/source/file", `"os"; "` + module + `internal/store"`, "", 1},

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +12,12 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/headgate/headgate/internal/command/option"
+	"github.com/headgate/headgate/internal/command/usage"
 )
+
+var update = flag.Bool("update", false, "update the golden files")
 
 const pageHead = "# Flags\n\n<!-- Written by `go test ./cmd/headgate -update` from what the program declares. -->\n" + `
 The flags of the controller: those of ingress-nginx, with their types and defaults, and some of Headgate's own. Values are given as
@@ -47,7 +53,7 @@ const pageVariables = `
 func flagsPage(f *pflag.FlagSet) string {
 	var flags, idle strings.Builder
 	f.VisitAll(func(flag *pflag.Flag) {
-		if hasNoEffect(flag) {
+		if option.HasNoEffect(flag) {
 			fmt.Fprintf(&idle, "| `--%s` | %s |\n", flag.Name, cell(flag.Usage))
 			return
 		}
@@ -62,10 +68,10 @@ func flagsPage(f *pflag.FlagSet) string {
 		fmt.Fprintf(&flags, "| %s | %s | %s | %s |\n", name, flag.Value.Type(), value, cell(flag.Usage))
 	})
 	var removed strings.Builder
-	all := removedFlags()
-	slices.SortFunc(all, func(a, b removedFlag) int { return cmp.Compare(a.name, b.name) })
+	all := usage.RemovedFlags()
+	slices.SortFunc(all, func(a, b usage.RemovedFlag) int { return cmp.Compare(a.Name, b.Name) })
 	for _, r := range all {
-		fmt.Fprintf(&removed, "| `--%s` | %s |\n", r.name, cell(r.reason))
+		fmt.Fprintf(&removed, "| `--%s` | %s |\n", r.Name, cell(r.Reason))
 	}
 	return pageHead + "\n| flag | type | default | meaning |\n| --- | --- | --- | --- |\n" + flags.String() +
 		pageEffects + "| flag | reason |\n| --- | --- |\n" + idle.String() +
@@ -77,11 +83,9 @@ func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
 // TestPage: docs/flags.md and the help are what the program declares.
 func TestPage(t *testing.T) {
-	f, err := parseFlags()
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantFile(t, "../../docs/flags.md", flagsPage(f))
+	controller := newProgram("headgate")
+	controller.InitDefaultHelpFlag()
+	wantFile(t, "../../docs/flags.md", flagsPage(controller.Flags()))
 	help := output(t, "headgate", "--help")
 	wantFile(t, "testdata/help/headgate.txt", help)
 	wantFile(t, "testdata/help/wait-shutdown.txt", output(t, "wait-shutdown", "--help"))
@@ -99,8 +103,7 @@ func TestVersion(t *testing.T) {
 		{"#!/bin/sh\n", "unknown: NGINX -v does not print its version"},
 	} {
 		nginx := filepath.Join(t.TempDir(), "nginx")
-		writeFile(t, nginx, []byte(c.nginx))
-		if err := os.Chmod(nginx, 0o755); err != nil {
+		if err := os.WriteFile(nginx, []byte(c.nginx), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		t.Setenv("HEADGATE_NGINX", nginx)
@@ -128,7 +131,9 @@ func output(t *testing.T, program string, args ...string) string {
 func wantFile(t *testing.T, path, want string) {
 	t.Helper()
 	if *update {
-		writeFile(t, path, []byte(want))
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	have, err := os.ReadFile(path)
 	if err != nil {

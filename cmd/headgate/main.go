@@ -5,18 +5,28 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/headgate/headgate/internal/command/certgen"
+	"github.com/headgate/headgate/internal/command/dbg"
+	"github.com/headgate/headgate/internal/command/explain"
+	"github.com/headgate/headgate/internal/command/lint"
+	"github.com/headgate/headgate/internal/command/printtemplate"
+	"github.com/headgate/headgate/internal/command/rbac"
+	"github.com/headgate/headgate/internal/command/release"
+	"github.com/headgate/headgate/internal/command/run"
+	"github.com/headgate/headgate/internal/command/usage"
+	"github.com/headgate/headgate/internal/command/waitshutdown"
 	"github.com/headgate/headgate/internal/observe/linequeue"
 )
+
+// version and commit can be set at build time.
+var version, commit = "development", ""
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -28,8 +38,8 @@ func main() {
 		return
 	}
 	last := linequeue.New(os.Stderr)
-	status := report(last, command.Name(), err)
-	last.Flush(logTimeout)
+	status := usage.Report(last, command.Name(), err)
+	last.Flush(run.LogTimeout)
 	os.Exit(status)
 }
 
@@ -37,54 +47,34 @@ func main() {
 // of ingress-nginx's programs (LINKS in the Makefile); every other name is that of the
 // controller.
 func newProgram(name string) *cobra.Command {
+	build := release.Build{Version: version, Revision: commit}
 	switch name {
 	case "dbg":
-		return newDebugCommand()
-	case certgenName:
-		return newCertgenCommand()
+		return dbg.Command(explain.Command(build))
+	case certgen.Name:
+		return certgen.Command(build)
 	case "wait-shutdown":
-		return newWaitShutdownCommand()
+		return waitshutdown.Command(build)
 	case "nginx-ingress-controller":
-		command := newCommand()
+		command := newController(build)
 		command.Use = name
 		return command
 	default:
-		return newCommand()
+		return newController(build)
 	}
 }
 
-// logTimeout is how long the end waits for a reader to take the last lines of the log.
-const logTimeout = time.Second
-
-// An exitStatus is the exit status of a command other than 0, or 1 with an error.
-// Without an error, nothing is printed.
-type exitStatus struct {
-	status int
-	err    error
-}
-
-func (e exitStatus) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
-
-func (e exitStatus) Unwrap() error { return e.err }
-
-// wrongUse is the exit status of commands with invalid arguments.
-const wrongUse = 2
-
-// report prints an error of a program and returns the exit status.
-func report(out io.Writer, program string, err error) int {
-	if err == nil {
-		return 0
-	}
-	if err.Error() != "" {
-		fmt.Fprintln(out, program+":", err)
-	}
-	if e, ok := errors.AsType[exitStatus](err); ok {
-		return e.status
-	}
-	return 1
+// newController returns the controller, with all other commands below it.
+func newController(build release.Build) *cobra.Command {
+	command := run.Command(build)
+	command.AddCommand(
+		certgen.Command(build),
+		dbg.Command(explain.Command(build)),
+		explain.Command(build),
+		lint.Command(build),
+		printtemplate.Command(),
+		rbac.Command(),
+		waitshutdown.Command(build),
+	)
+	return command
 }

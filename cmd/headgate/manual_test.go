@@ -17,7 +17,7 @@ standard error. The exit status is 0 after success and 1 otherwise; what differs
 // TestCLIPageIsCurrent compares docs/cli.md with the commands.
 func TestCLIPageIsCurrent(t *testing.T) {
 	page := manual.Page{
-		Head: cliHead, Root: newCommand(),
+		Head: cliHead, Root: newProgram("headgate"),
 		RootFlags: "The flags of the controller are in [flags.md](flags.md).",
 	}.Markdown()
 	wantFile(t, "../../docs/cli.md", page)

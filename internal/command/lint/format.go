@@ -2,7 +2,6 @@ package lint
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/headgate/headgate/internal/command/plaintext"
 	"github.com/headgate/headgate/internal/finding"
 )
 
@@ -19,7 +19,7 @@ type Format func(io.Writer, Report) error
 // FormatNamed returns the Format with a name: text, json or sarif.
 func FormatNamed(name string) (Format, bool) {
 	format, ok := map[string]Format{
-		"text": writeText, "sarif": writeSARIF, "json": func(w io.Writer, r Report) error { return encode(w, r) },
+		"text": writeText, "sarif": writeSARIF, "json": func(w io.Writer, r Report) error { return plaintext.WriteJSON(w, r) },
 	}[name]
 	return format, ok
 }
@@ -99,11 +99,4 @@ func (r Result) text() string {
 		about = ""
 	}
 	return about + printable(r.Message) + "; " + r.Effect
-}
-
-func encode(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
 }

@@ -1,4 +1,4 @@
-// Package lint reports what is wrong with manifests, with file and line.
+// Package lint is the command "lint": it reports what is wrong with manifests, with file and line.
 //
 // It knows findings, their severity and the formats of the report. Package
 // snapshot makes the findings, and source/file knows the locations of objects.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/internal/command/plaintext"
 	"github.com/headgate/headgate/internal/finding"
 )
 
@@ -49,7 +50,7 @@ func writeSARIF(w io.Writer, r Report) error {
 		}
 	}
 	driver := object{"name": "headgate lint", "version": r.version, "informationUri": homepage, "rules": described}
-	return encode(w, object{
+	return plaintext.WriteJSON(w, object{
 		"$schema": sarifSchema, "version": "2.1.0", "runs": []object{{"tool": object{"driver": driver}, "results": results}},
 	})
 }

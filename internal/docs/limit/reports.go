@@ -23,7 +23,7 @@ func metrics() Group {
 	return Group{"Metrics of requests", "", []Limit{
 		{"Combinations of labels (`--metrics-series-per-namespace`)", "namespace", constant("internal/observe/traffic/family.go", "DefaultBudget", count), "", "requests are counted together, with `ingress=\"_others\"`; finding `TooMany`", ""},
 		{"Series that could not be reported", "worker", constant(trafficLua, "MAX_SERIES", count), "", "requests are counted together, by namespace", ""},
-		{"Buckets of a histogram", "instance", constant("cmd/headgate/flags_metrics.go", "maxBuckets", count), "", "the flag is rejected", ""},
+		{"Buckets of a histogram", "instance", constant("internal/command/option/metrics.go", "maxBuckets", count), "", "the flag is rejected", ""},
 	}}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // TestPageIsComplete compares the names in docs/metrics.md with those in the code: a test of
-// cmd/headgate generates the page from the metrics that it registers, which may not be all.
+// internal/command/run generates the page from the metrics that it registers, which may not be all.
 func TestPageIsComplete(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/metrics.md")
 	if err != nil {

@@ -1,0 +1,62 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/finding"
+)
+
+// TestLook: a request that ends while workers are asked leaves the answer to others.
+func TestLook(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"pid": 7, "accepting": [{"pid": 7, "generation": 1}]}`)
+	})}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	defer func() {
+		server.Close()
+		<-ended
+	}()
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	w := &watcher{socket: socket}
+	for range 2 {
+		if found, err := w.look(gone); err != nil || len(found) != 1 || found[0].State.PID != 7 {
+			t.Errorf("%+v %v", found, err)
+		}
+	}
+}
+
+// TestExplanationForPage: the page gets the worst findings first, not all of them, and shortened.
+// Those of the explanation itself stay.
+func TestExplanationForPage(t *testing.T) {
+	all := explain.Explanation{Route: &explain.Route{Carries: []explain.Carried{{}}}}
+	for i := range 1000 {
+		all.Findings = append(all.Findings, finding.Finding{Object: fmt.Sprint(i), Code: finding.Expires, Message: strings.Repeat("x", 1<<12), Denies: i == 700})
+	}
+	got, err := forPage(func(context.Context, explain.Query) (explain.Explanation, error) { return all, nil })(t.Context(), explain.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Findings) != maxFindings || got.MoreFindings != 1000-maxFindings || got.Findings[0].Object != "700" || got.Findings[1].Object != "0" {
+		t.Errorf("%d findings, and %d more; the first are of %s and %s", len(got.Findings), got.MoreFindings, got.Findings[0].Object, got.Findings[1].Object)
+	}
+	if n := len(got.Findings[9].Message); n > 1010 || len(all.Findings[9].Message) != 1<<12 {
+		t.Errorf("a message has %d bytes, and the original %d", n, len(all.Findings[9].Message))
+	}
+	if got.Route.Carries != nil || all.Route.Carries == nil {
+		t.Error("values of policies")
+	}
+}
