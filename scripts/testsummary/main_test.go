@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -211,11 +212,14 @@ func TestWhereTimeGoes(t *testing.T) {
 	}
 	for _, want := range []string{
 		"lint 10.5 7.0 3.2 1.0 0.5 2.2", "site 2.0 1.0 0.0 0.0 0.0 1.0", "features 0.0 9.0 0.0 2.0 0.0 7.0 2 in 2.0 1 in 20.0",
-		"the budget of make test is 1m0s: 40s over it",
 	} {
-		if !slices.ContainsFunc(table, func(line string) bool { return line == want }) {
+		if !slices.Contains(table, want) {
 			t.Errorf("want %q in:\n%s", want, text)
 		}
+	}
+	// How far over depends on how slow the machine is.
+	if over := regexp.MustCompile(`(?m)^the budget of make test is 1m0s: [\dms]+ over it$`); !over.MatchString(text) {
+		t.Errorf("want %q in:\n%s", over, text)
 	}
 	if strings.Contains(text, "TestA nginx") {
 		t.Errorf("shows a start as a result:\n%s", text)
