@@ -1,6 +1,7 @@
 package limitstore
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -8,14 +9,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"strconv"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/logging"
-	"github.com/redis/go-redis/v9/maintnotifications"
+	"github.com/gomodule/redigo/redis"
 )
 
 // An Address says where a store is, and how to get in.
@@ -48,43 +48,41 @@ func (a Address) Check() error {
 	return err
 }
 
-func (a Address) options() (*redis.Options, error) {
-	parsed, err := url.Parse(a.URL)
-	if err != nil || parsed.Scheme != "redis" && parsed.Scheme != "rediss" || parsed.Hostname() == "" || parsed.RawQuery != "" || parsed.Fragment != "" {
-		return nil, errors.New(form)
-	}
-	if _, has := parsed.User.Password(); has {
-		return nil, errors.New("must have no password, which others could read: put it into a file")
-	}
-	o, err := redis.ParseURL(a.URL)
-	if err != nil {
-		return nil, errors.New(form)
-	}
-	if a.PasswordFile != "" {
-		user := o.Username
-		o.CredentialsProviderContext = func(context.Context) (string, string, error) {
-			password, err := a.password()
-			return user, password, err
-		}
-		if _, err := a.password(); err != nil {
-			return nil, err
-		}
-	}
-	if o.TLSConfig != nil && a.AuthorityFile != "" {
-		if o.TLSConfig, err = a.tls(o.TLSConfig); err != nil {
-			return nil, err
-		}
-	}
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.ContextTimeoutEnabled = Timeout, Timeout, Timeout, true
-	// Store retries, and there is one exchange at a time.
-	o.MaxRetries, o.DialerRetries, o.PoolSize = -1, 1, 1
-	// Nothing but what the first versions of Redis have, too.
-	o.Protocol, o.DisableIdentity = 2, true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return o, nil
+// options are what a connection needs, but for the password, which may change.
+type options struct {
+	address, user string
+	database      int
+	tls           *tls.Config
 }
 
+func (a Address) options() (options, error) {
+	parsed, err := url.Parse(a.URL)
+	if err != nil || parsed.Scheme != "redis" && parsed.Scheme != "rediss" || parsed.Hostname() == "" || parsed.RawQuery != "" || parsed.Fragment != "" {
+		return options{}, errors.New(form)
+	}
+	if _, has := parsed.User.Password(); has {
+		return options{}, errors.New("must have no password, which others could read: put it into a file")
+	}
+	o := options{address: net.JoinHostPort(parsed.Hostname(), cmp.Or(parsed.Port(), "6379")), user: parsed.User.Username()}
+	if text := strings.TrimPrefix(parsed.Path, "/"); text != "" {
+		if o.database, err = strconv.Atoi(text); err != nil || o.database < 0 {
+			return options{}, errors.New(form)
+		}
+	}
+	if _, err := a.password(); err != nil {
+		return options{}, err
+	}
+	if parsed.Scheme == "rediss" {
+		o.tls, err = a.tls(parsed.Hostname())
+	}
+	return o, err
+}
+
+// password is empty where there is none.
 func (a Address) password() (string, error) {
+	if a.PasswordFile == "" {
+		return "", nil
+	}
 	text, err := os.ReadFile(a.PasswordFile)
 	if err != nil {
 		return "", fmt.Errorf("read the password: %w", err)
@@ -92,7 +90,11 @@ func (a Address) password() (string, error) {
 	return strings.TrimRight(string(text), "\r\n"), nil
 }
 
-func (a Address) tls(config *tls.Config) (*tls.Config, error) {
+func (a Address) tls(name string) (*tls.Config, error) {
+	config := &tls.Config{ServerName: name, MinVersion: tls.VersionTLS12}
+	if a.AuthorityFile == "" {
+		return config, nil
+	}
 	text, err := os.ReadFile(a.AuthorityFile)
 	if err != nil {
 		return nil, fmt.Errorf("read the certificate authorities: %w", err)
@@ -104,45 +106,130 @@ func (a Address) tls(config *tls.Config) (*tls.Config, error) {
 	return config, nil
 }
 
-// server is a store that speaks the protocol of Redis.
-type server struct{ client *redis.Client }
-
-func connect(a Address) (server, error) {
-	o, err := a.options()
-	if err != nil {
-		return server{}, err
-	}
-	// Errors are returned as well: the library's log would repeat them each second.
-	logging.Disable()
-	return server{redis.NewClient(o)}, nil
+// server is a store that speaks the protocol of Redis. Of several exchanges there is one at a time.
+type server struct {
+	address Address
+	options options
+	// connection is nil before the first exchange and after one that failed.
+	connection redis.Conn
 }
 
-func (s server) ping(ctx context.Context) error { return s.client.Ping(ctx).Err() }
+func connect(a Address) (*server, error) {
+	o, err := a.options()
+	return &server{address: a, options: o}, err
+}
 
-// There is nothing to do about a connection that can't be closed.
-func (s server) close() { _ = s.client.Close() }
+func (s *server) ping(ctx context.Context) error {
+	return s.with(ctx, func(c redis.Conn) error {
+		_, err := c.Do("PING")
+		return err
+	})
+}
+
+func (s *server) close() {
+	if s.connection != nil {
+		// There is nothing to do about a connection that can't be closed.
+		_ = s.connection.Close()
+		s.connection = nil
+	}
+}
+
+// with uses the connection, which it makes if there is none. The store may have closed one that it
+// had, so that a second attempt gets a new one.
+func (s *server) with(ctx context.Context, use func(redis.Conn) error) error {
+	if s.connection != nil && s.attempt(ctx, use) == nil {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.dial(ctx); err != nil {
+		return err
+	}
+	return s.attempt(ctx, use)
+}
+
+// attempt closes the connection after an error, and when ctx ends.
+func (s *server) attempt(ctx context.Context, use func(redis.Conn) error) error {
+	connection := s.connection
+	stop := context.AfterFunc(ctx, func() { _ = connection.Close() })
+	defer stop()
+	err := use(connection)
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		s.close()
+	}
+	return err
+}
+
+func (s *server) dial(ctx context.Context) error {
+	password, err := s.address.password()
+	if err != nil {
+		return err
+	}
+	s.connection, err = redis.DialContext(ctx, "tcp", s.options.address,
+		redis.DialUsername(s.options.user), redis.DialPassword(password), redis.DialDatabase(s.options.database),
+		redis.DialUseTLS(s.options.tls != nil), redis.DialTLSConfig(s.options.tls),
+		redis.DialTLSHandshakeTimeout(Timeout), redis.DialReadTimeout(Timeout), redis.DialWriteTimeout(Timeout))
+	if err != nil {
+		// Not nil, otherwise, in an interface.
+		s.connection = nil
+	}
+	return err
+}
 
 // A counter is a hash in the store, with a field for each replica. A replica writes what it has
 // counted in all, so that it may write it twice, and once more to a store that has lost it.
-func (s server) exchange(ctx context.Context, replica string, counters []counter) (map[string]int64, error) {
-	pipe := s.client.Pipeline()
-	read := make(map[string]*redis.MapStringStringCmd, 2*len(counters))
-	for _, c := range counters {
-		name := nameOf(c.Key)
-		pipe.HSet(ctx, name, replica, c.Own)
-		pipe.Expire(ctx, name, lifetime(c))
-		read[c.Key], read[c.Before] = pipe.HGetAll(ctx, name), pipe.HGetAll(ctx, nameOf(c.Before))
+func (s *server) exchange(ctx context.Context, replica string, counters []counter) (map[string]int64, error) {
+	others := make(map[string]int64, 2*len(counters))
+	return others, s.with(ctx, func(c redis.Conn) error {
+		for _, counter := range counters {
+			if err := send(c, replica, counter); err != nil {
+				return err
+			}
+		}
+		if err := c.Flush(); err != nil {
+			return err
+		}
+		for _, counter := range counters {
+			if err := receive(c, replica, counter, others); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// send puts what is to be done about a counter into the connection's buffer.
+func send(c redis.Conn, replica string, counter counter) error {
+	name := nameOf(counter.Key)
+	return errors.Join(
+		c.Send("HSET", name, replica, counter.Own),
+		c.Send("EXPIRE", name, int(lifetime(counter).Seconds())),
+		c.Send("HGETALL", name),
+		c.Send("HGETALL", nameOf(counter.Before)),
+	)
+}
+
+// receive reads the answers to send.
+func receive(c redis.Conn, replica string, counter counter, others map[string]int64) error {
+	for range 2 {
+		if _, err := c.Receive(); err != nil {
+			return err
+		}
 	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, err
-	}
-	others := make(map[string]int64, len(read))
-	for key, fields := range read {
-		if n := sum(fields.Val(), replica); n > 0 {
+	for _, key := range []string{counter.Key, counter.Before} {
+		fields, err := redis.StringMap(c.Receive())
+		if err != nil {
+			return err
+		}
+		if n := sum(fields, replica); n > 0 {
 			others[key] = n
 		}
 	}
-	return others, nil
+	return nil
 }
 
 // sum adds up what all but one replica have counted. What is not a number counts nothing.
