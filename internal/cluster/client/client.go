@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 )
@@ -131,22 +130,8 @@ func (c connections) clients() *Clients {
 	}
 }
 
-// object is a pointer to an object of the API server, list one to a list.
-type (
-	object[T any] interface {
-		*T
-		runtime.Object
-		metav1.Object
-	}
-	list[L any] interface {
-		*L
-		runtime.Object
-	}
-)
-
-func resource[T, L any, PT object[T], PL list[L]](c connections, version schema.GroupVersion, name, namespace string) *gentype.ClientWithList[PT, PL] {
-	return gentype.NewClientWithList[PT, PL](name, c.versions[version], runtime.NewParameterCodec(c.known), namespace,
-		func() PT { return new(T) }, func() PL { return new(L) })
+func resource[T, L any, PT object[T], PL list[L]](c connections, version schema.GroupVersion, name, namespace string) typed[T, L, PT, PL] {
+	return typed[T, L, PT, PL]{c.versions[version], runtime.NewParameterCodec(c.known), name, namespace}
 }
 
 func namespaced[T, L any, PT object[T], PL list[L]](c connections, version schema.GroupVersion, name string) func(string) Resource[PT, PL] {

@@ -2,12 +2,16 @@ package client_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/headgate/headgate/internal/cluster/client"
@@ -39,5 +43,58 @@ func TestRateIsOfAll(t *testing.T) {
 	}
 	if _, err := client.New(&rest.Config{Host: server.URL, QPS: 1}, server.Client()); err == nil {
 		t.Error("takes a rate without a burst")
+	}
+}
+
+// TestRequests: each method sends the request that the API server knows.
+func TestRequests(t *testing.T) {
+	got := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got = r.Method + " " + r.URL.String() + " " + strings.TrimSpace(string(body))
+		w.Header().Set("Content-Type", "application/json")
+		w.Write([]byte(`{"kind": "Ingress", "apiVersion": "networking.k8s.io/v1", "metadata": {"name": "shop", "resourceVersion": "7"}}`))
+	}))
+	defer server.Close()
+	clients, err := client.New(&rest.Config{Host: server.URL}, server.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const path = "/apis/networking.k8s.io/v1/namespaces/default/ingresses"
+	ctx, here, everywhere := t.Context(), clients.Ingresses("default"), clients.Ingresses("")
+	shop := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	seconds := int64(9)
+	for _, c := range []struct {
+		want string
+		send func() (any, error)
+	}{
+		{"GET " + path + "/shop?resourceVersion=3", func() (any, error) { return here.Get(ctx, "shop", metav1.GetOptions{ResourceVersion: "3"}) }},
+		{"GET " + path + "?labelSelector=a%3Db&limit=5&timeout=9s&timeoutSeconds=9 ", func() (any, error) {
+			return here.List(ctx, metav1.ListOptions{Limit: 5, LabelSelector: "a=b", TimeoutSeconds: &seconds})
+		}},
+		{"GET /apis/networking.k8s.io/v1/ingresses ", func() (any, error) { return everywhere.List(ctx, metav1.ListOptions{}) }},
+		{"GET " + path + "?watch=true", func() (any, error) { return here.Watch(ctx, metav1.ListOptions{}) }},
+		{"POST " + path + ` {"kind":"Ingress","apiVersion":"networking.k8s.io/v1","metadata":{"name":"shop"}`, func() (any, error) { return here.Create(ctx, shop, metav1.CreateOptions{}) }},
+		{"PUT " + path + "/shop?dryRun=All {", func() (any, error) { return here.Update(ctx, shop, metav1.UpdateOptions{DryRun: []string{"All"}}) }},
+		{"PUT " + path + "/shop/status {", func() (any, error) { return here.UpdateStatus(ctx, shop, metav1.UpdateOptions{}) }},
+		{"PATCH " + path + "/shop/status?fieldManager=me [1]", func() (any, error) {
+			return here.Patch(ctx, "shop", types.JSONPatchType, []byte("[1]"), metav1.PatchOptions{FieldManager: "me"}, "status")
+		}},
+		{"GET /api/v1/nodes/one ", func() (any, error) { return clients.Nodes().Get(ctx, "one", metav1.GetOptions{}) }},
+		{"GET /api/v1/namespaces/default/secrets/one ", func() (any, error) { return clients.Secrets("default").Get(ctx, "one", metav1.GetOptions{}) }},
+	} {
+		got = ""
+		answer, err := c.send()
+		if !strings.HasPrefix(got, c.want) {
+			t.Errorf("sent %q, want %q; %v", got, c.want, err)
+		}
+		if ingress, ok := answer.(*networkingv1.Ingress); ok && (err != nil || ingress.ResourceVersion != "7") {
+			t.Errorf("%s: got %v, %v", c.want, ingress, err)
+		}
+	}
+	// Without a name, it would be a request for all.
+	got = ""
+	if _, err := here.Get(ctx, "", metav1.GetOptions{}); err == nil || got != "" {
+		t.Errorf("an object without a name: %v, sent %q", err, got)
 	}
 }
