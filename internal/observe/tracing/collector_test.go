@@ -31,14 +31,19 @@ func files(t *testing.T) (certificate, key, authority string) {
 	return write("chain.pem", pair.Chain), write("key.pem", pair.Key), write("root.pem", pkitest.PEM(pki.Root))
 }
 
-// TestExport: a collector gets what a worker reports, by each protocol.
-func TestExport(t *testing.T) {
+func startCollector(t *testing.T, options collectortest.Options) *collectortest.Collector {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("builds a collector, which takes minutes once")
 	}
+	return collectortest.Start(t, options)
+}
+
+// TestExport: a collector gets what a worker reports, by each protocol.
+func TestExport(t *testing.T) {
 	certificate, key, authority := files(t)
-	plain := collectortest.Start(t, collectortest.Options{})
-	closed := collectortest.Start(t, collectortest.Options{Certificate: certificate, Key: key, Token: "s3cret-token"})
+	plain := startCollector(t, collectortest.Options{})
+	closed := startCollector(t, collectortest.Options{Certificate: certificate, Key: key, Token: "s3cret-token"})
 	secure := []string{"CERTIFICATE=" + authority, "HEADERS=authorization=Bearer%20s3cret-token"}
 	for name, c := range map[string]struct {
 		collector *collectortest.Collector
@@ -113,7 +118,7 @@ func checkSpan(t *testing.T, s collectortest.Span) {
 func TestRefusedExport(t *testing.T) {
 	certificate, key, authority := files(t)
 	_, _, other := files(t)
-	c := collectortest.Start(t, collectortest.Options{Certificate: certificate, Key: key, Token: "s3cret-token"})
+	c := startCollector(t, collectortest.Options{Certificate: certificate, Key: key, Token: "s3cret-token"})
 	for name, one := range map[string]struct{ address, protocol, authority, header, want string }{
 		"grpc, token":     {c.GRPC, "grpc", authority, "wr0ng-token", "rejects the credentials"},
 		"http, token":     {c.HTTP, "http/protobuf", authority, "wr0ng-token", "rejects the credentials"},
@@ -148,7 +153,7 @@ func TestCollectorAway(t *testing.T) {
 		t.Run(protocol, func(t *testing.T) {
 			t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
 			t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "2000")
-			c := collectortest.Start(t, collectortest.Options{})
+			c := startCollector(t, collectortest.Options{})
 			f := start(t)
 			if protocol == "grpc" {
 				f.Configure(to(c.GRPC))
@@ -181,7 +186,7 @@ func TestCollectorAway(t *testing.T) {
 // TestSlowCollector: what is too much for the collector is dropped and counted, while reports are
 // fetched on.
 func TestSlowCollector(t *testing.T) {
-	c := collectortest.Start(t, collectortest.Options{Delay: 500 * time.Millisecond})
+	c := startCollector(t, collectortest.Options{Delay: 500 * time.Millisecond})
 	f := start(t)
 	settings := to(c.GRPC)
 	settings.QueueSize, settings.BatchSize = 10, 5
@@ -202,7 +207,7 @@ func TestSlowCollector(t *testing.T) {
 // comes then to the new one. Workers' last spans are exported after tracing is switched off, and
 // then nothing is fetched any more.
 func TestChangedCollector(t *testing.T) {
-	one, two := collectortest.Start(t, collectortest.Options{}), collectortest.Start(t, collectortest.Options{})
+	one, two := startCollector(t, collectortest.Options{}), startCollector(t, collectortest.Options{})
 	f := start(t)
 	over := make(chan time.Time)
 	f.SetLinger(over)
@@ -242,7 +247,7 @@ func TestChangedCollector(t *testing.T) {
 
 // TestStop: at the end everything is exported, if the collector is there.
 func TestStop(t *testing.T) {
-	c := collectortest.Start(t, collectortest.Options{})
+	c := startCollector(t, collectortest.Options{})
 	f := start(t)
 	late := to(c.GRPC)
 	late.Delay = time.Hour
