@@ -71,11 +71,11 @@ image: ## build the container images for amd64 and arm64 as bin/image/headgate.t
 	@for arch in amd64 arm64; do \
 	    GOOS=linux GOARCH=$$arch CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/image/$$arch/headgate ./cmd/headgate || exit; \
 	done
-	go run ./scripts/image -headgate amd64=bin/image/amd64/headgate -headgate arm64=bin/image/arm64/headgate \
+	CGO_ENABLED=0 go run -trimpath ./scripts/image -headgate amd64=bin/image/amd64/headgate -headgate arm64=bin/image/arm64/headgate \
 	    -version=$(VERSION) -revision=$(COMMIT) -key='$(IMAGE_KEY)' -o bin/image/headgate.tar
 
 image-lock: ## pin the newest packages of Debian for the image
-	go run ./scripts/image -lock
+	CGO_ENABLED=0 go run -trimpath ./scripts/image -lock
 	go test ./internal/image -run TestDockerfile -update
 
 clean: ## remove built programs

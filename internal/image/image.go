@@ -50,12 +50,12 @@ type Root struct {
 // Unpack makes the content of an image: a tree of Debian's packages, and one of Headgate's
 // own files.
 func Unpack(ctx context.Context, in Input) (Root, error) {
+	files, err := in.Mirror.FetchAll(ctx, in.Lock)
+	if err != nil {
+		return Root{}, err
+	}
 	r := Root{Base: rootfs.New()}
-	for _, p := range in.Lock.Packages {
-		file, err := in.Mirror.Fetch(ctx, p, in.Lock.At)
-		if err != nil {
-			return Root{}, err
-		}
+	for _, file := range files {
 		control, err := r.Base.AddPackage(file)
 		if err != nil {
 			return Root{}, err
@@ -65,7 +65,6 @@ func Unpack(ctx context.Context, in Input) (Root, error) {
 	if err := r.Base.SetUp(in.Lock.Architecture); err != nil {
 		return Root{}, err
 	}
-	var err error
 	r.Program, err = programs(in)
 	return r, err
 }

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // A Mirror fetches from Debian's archive.
@@ -26,6 +28,22 @@ type Mirror struct {
 
 // timeout is for one file.
 const timeout = 5 * time.Minute
+
+// FetchAll returns the paths of files with all packages of a lock, in its order.
+func (m Mirror) FetchAll(ctx context.Context, l Lock) ([]string, error) {
+	files := make([]string, len(l.Packages))
+	// Small files, of which each waits for the mirror.
+	const atOnce = 8
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for i, p := range l.Packages {
+		group.Go(func() (err error) {
+			files[i], err = m.Fetch(ctx, p, l.At)
+			return err
+		})
+	}
+	return files, group.Wait()
+}
 
 // Fetch returns the path of a file with the package, whose hash is right.
 func (m Mirror) Fetch(ctx context.Context, p Package, at time.Time) (string, error) {
