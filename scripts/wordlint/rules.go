@@ -20,6 +20,8 @@ type rule struct {
 type rules struct {
 	words []*rule
 	allow []*regexp.Regexp
+	// named has the rules against a name. Most names stand in many places.
+	named map[string][]*rule
 }
 
 // A hit is words that a rule keeps out.
@@ -32,7 +34,7 @@ type hit struct {
 }
 
 func parseRules(text string) (rules, error) {
-	var list rules
+	list := rules{named: map[string][]*rule{}}
 	for i, line := range strings.Split(text, "\n") {
 		if line == "" || line[0] == '#' {
 			continue
@@ -81,18 +83,30 @@ func (list rules) check(path, text string) []hit {
 		}
 	}
 	for _, n := range append(names, namesIn(prose)...) {
-		split := splitName(n.text)
-		if slices.ContainsFunc(list.allow, func(a *regexp.Regexp) bool { return a.MatchString(n.text) || a.MatchString(split) }) {
-			continue
-		}
-		for _, r := range list.words {
-			if r.name && r.matchesName(split) {
-				add(n.at, n.text, true, r)
-			}
+		for _, r := range list.against(n.text) {
+			add(n.at, n.text, true, r)
 		}
 	}
 	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(a.line, b.line) })
 	return hits
+}
+
+// against are the rules that keep a name out.
+func (list rules) against(name string) []*rule {
+	found, known := list.named[name]
+	if known {
+		return found
+	}
+	split := splitName(name)
+	if !slices.ContainsFunc(list.allow, func(a *regexp.Regexp) bool { return a.MatchString(name) || a.MatchString(split) }) {
+		for _, r := range list.words {
+			if r.name && r.matchesName(split) {
+				found = append(found, r)
+			}
+		}
+	}
+	list.named[name] = found
+	return found
 }
 
 // matchesName reports whether a name has the words. Where a rule is for names
