@@ -53,6 +53,7 @@ func (s Settings) families() (list []family, cells int) {
 		}
 	}
 	b := s.Buckets
+	// The names begin with Prefix: nginx_ingress_controller_requests.
 	add(family{name: "requests", native: -1}, "Number of requests.")
 	add(family{name: "request_duration_seconds", bounds: b.Time, unit: 1000, native: 0}, "Time from the first byte of a request to the end of its response, in seconds.")
 	add(family{name: "connect_duration_seconds", bounds: b.Time, unit: 1000, native: 1}, "Time to connect to the endpoint, in seconds. Requests that were retried, or that no backend got, are not in it.")
