@@ -105,7 +105,6 @@ var knows = []struct {
 		"it gives each name its command: what a command does is for its package",
 	},
 	{"internal/command/plaintext", nil, "it makes any text safe to print: what prints it is outside"},
-	{"internal/docs/limit", nil, "it says where in the code numbers stand, and reads them there"},
 	{"internal/command/leftover", nil, "it looks at one object: what a cluster serves of it is for build"},
 	{"internal/command/pod", nil, "it runs commands in pods: what they are is for its callers"},
 	{"internal/ingressnginx", nil, "it is a list of names, and of what replaced those that are gone: what Headgate does with them is for build"},

@@ -15,8 +15,35 @@ import (
 	"time"
 )
 
+// A number is where in the code the number of a limit stands.
+type number struct {
+	unit unit
+	// file is relative to the top folder.
+	file string
+	// where is the name of a constant of Go or Lua in the file, or else an expression that finds
+	// the number by its only group.
+	where string
+}
+
+// A unit says what a number counts.
+type unit string
+
+const (
+	count        unit = "count"
+	bytes        unit = "bytes"
+	seconds      unit = "seconds"
+	milliseconds unit = "milliseconds"
+	kibibytes    unit = "kibibytes"
+	megabytes    unit = "megabytes"
+	percent      unit = "percent"
+	duration     unit = "duration" // in nanoseconds, as time.Duration
+	one          unit = "one"      // that is there, in words
+)
+
+var name = regexp.MustCompile(`^\w+$`)
+
 // value reads the number from the code below a folder.
-func (n Number) value(top string) (float64, error) {
+func (n number) value(top string) (float64, error) {
 	file := filepath.Join(top, n.file)
 	var known, own map[string]ast.Expr
 	if strings.HasSuffix(file, ".go") {
@@ -25,15 +52,15 @@ func (n Number) value(top string) (float64, error) {
 			return 0, err
 		}
 	}
-	if n.pattern == "" && own != nil {
-		if own[n.name] == nil {
-			return 0, fmt.Errorf("%s has no constant %s", n.file, n.name)
+	pattern := n.where
+	if name.MatchString(n.where) {
+		if own != nil {
+			if own[n.where] == nil {
+				return 0, fmt.Errorf("%s has no constant %s", n.file, n.where)
+			}
+			return evaluate(own[n.where], known)
 		}
-		return evaluate(own[n.name], known)
-	}
-	pattern := n.pattern
-	if pattern == "" {
-		pattern = `(?m)^(?:local |_M\.)` + n.name + ` = ([^-\n]+)`
+		pattern = `(?m)^(?:local |_M\.)` + n.where + ` = ([^-\n]+)`
 	}
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -48,7 +75,7 @@ func (n Number) value(top string) (float64, error) {
 	}
 	expression, err := parser.ParseExpr(strings.TrimSpace(string(found[0][1])))
 	if err != nil {
-		return 0, fmt.Errorf("read %s in %s: %w", n.name+n.pattern, n.file, err)
+		return 0, fmt.Errorf("read %s in %s: %w", n.where, n.file, err)
 	}
 	return evaluate(expression, known)
 }
@@ -176,38 +203,3 @@ func thousands(number float64) string {
 	}
 	return digits
 }
-
-// Page is docs/limits.md, with the numbers of the code below a folder.
-func Page(top string) (string, error) {
-	var b strings.Builder
-	b.WriteString(head)
-	var errs []error
-	for _, group := range Groups() {
-		fmt.Fprintf(&b, "\n## %s\n\n", group.Title)
-		if group.About != "" {
-			b.WriteString(group.About + "\n\n")
-		}
-		b.WriteString("| Limit | Number | Per | Key | Beyond it | Finding |\n| --- | --- | --- | --- | --- | --- |\n")
-		for _, l := range group.Limits {
-			number, err := l.Is.value(top)
-			if err != nil {
-				errs = append(errs, fmt.Errorf("%s: %w", l.What, err))
-			}
-			key := "fixed"
-			if l.Key != "" {
-				key = "`" + l.Key + "`"
-			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", l.What, l.Is.unit.String(number), l.Per, key, l.Beyond, l.Findings)
-		}
-	}
-	return b.String(), errors.Join(errs...)
-}
-
-const head = `# Limits
-
-<!-- Written by ` + "`go test ./internal/docs/limit -update`" + ` from internal/docs/limit/groups.go. -->
-
-Limits of what tenants and clients can take of Headgate, with the numbers that the code has. **Key** is the ConfigMap key that sets
-the number; the number here is its default then. **Finding** refers to the findings in [security.md](security.md#findings).
-Limits of single values (lengths, sizes, numbers) are in [annotations.md](annotations.md) and [configmap.md](configmap.md).
-`
