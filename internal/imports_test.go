@@ -37,7 +37,7 @@ var knows = []struct {
 	{"internal/model/logging", []string{"internal/syntax/nginxsyntax"}, "it says what logs have: which settings ask for it is known by the feature"},
 	{"internal/model/resource", nil, "a declaration holds numbers and names: what they are for is known by the feature"},
 	{"internal/model/directive", []string{"internal/model"}, "a directive is declared as numbers and words: what it means is known by the feature"},
-	{"internal/feature", []string{"internal/finding", "internal/model", "internal/model/directive", "internal/model/logging", "internal/model/resource", "internal/syntax/admintext", "internal/syntax/header", "internal/syntax/template"}, "the contract knows no single feature and no one who calls it"},
+	{"internal/feature", []string{"internal/finding", "internal/model", "internal/model/directive", "internal/model/logging", "internal/model/resource", "internal/syntax/header", "internal/syntax/nginxsyntax", "internal/syntax/template"}, "the contract knows no single feature and no one who calls it"},
 	{"internal/feature/all", []string{"internal/feature", "internal/feature/…"}, "it is a list of features and nothing else"},
 	{"internal/syntax/template", []string{"internal/finding", "internal/model"}, "it reads texts with variables: what they are used for is known by the feature"},
 	{"internal/syntax/header", nil, "it reads names and values: what sets headers is known by the feature"},

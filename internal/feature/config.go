@@ -8,7 +8,7 @@ import (
 
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/syntax/admintext"
+	"github.com/headgate/headgate/internal/syntax/nginxsyntax"
 )
 
 // A Config is the parsed content of the ConfigMap.
@@ -27,7 +27,7 @@ type Config struct {
 	// texts are the keys as they are written, and defined the names in the administrator's
 	// text for the http block.
 	texts   map[string]string
-	defined admintext.Names
+	defined nginxsyntax.Names
 }
 
 // Config parses a ConfigMap's data. A bad value is left out and reported.
@@ -64,7 +64,7 @@ func (s *Schema) Config(data map[string]string) (*Config, []Problem) {
 		problems = append(problems, p)
 	}
 	if text, ok := config.values[httpSnippetKey].(model.AdminText); ok {
-		config.defined = admintext.Read(text.String())
+		config.defined = nginxsyntax.Defined(text.String())
 	}
 	return config, problems
 }
@@ -127,9 +127,9 @@ func (c *Config) Values() Values { return Values{config: c} }
 const httpSnippetKey = "http-snippet"
 
 // Defined are the names in the administrator's text for the http block.
-func Defined(v Values) admintext.Names {
+func Defined(v Values) nginxsyntax.Names {
 	if v.config == nil {
-		return admintext.Names{}
+		return nginxsyntax.Names{}
 	}
 	return v.config.defined
 }

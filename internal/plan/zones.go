@@ -17,13 +17,8 @@ import (
 
 // zonesOf are the zones that nginx.conf defines.
 func zonesOf(g model.Globals) directive.Zones {
-	parsed, err := nginxsyntax.Parse(g.Process.Snippets.HTTP.String())
-	if err != nil {
-		// NGINX does not get such a text.
-		return directive.Zones{}
-	}
-	names := nginxsyntax.Defined(parsed)
-	return directive.Zones{Requests: names.LimitReq, Connections: names.LimitConn}
+	names := nginxsyntax.Defined(g.Process.Snippets.HTTP.String())
+	return directive.Zones{Requests: names.RequestZones, Connections: names.ConnectionZones}
 }
 
 // givenBy is what the administrator's text for locations has in each of them.

@@ -1,45 +1,51 @@
 package nginxsyntax
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
 
-// Names are what the http block defines for other directives.
+// Names are what a text for the http block defines for tenants' snippets, sorted and without
+// duplicates.
 type Names struct {
-	// LimitReq and LimitConn are the names of zones.
-	LimitReq, LimitConn []string
-	// Variables are without the dollar sign.
+	// Variables are in lower case, without a dollar sign, as NGINX compares them.
 	Variables []string
-	// Logs are the names of formats.
-	Logs []string
+	// RequestZones are those of limit_req_zone, ConnectionZones those of limit_conn_zone.
+	RequestZones, ConnectionZones []string
 }
 
-// Defined are the names that lines of the http block define. Those that only a server of its own
-// has are not among them.
-func Defined(http []Directive) Names {
+// own is what the names of Headgate's variables and zones begin with.
+const own = "hg_"
+
+var plain = regexp.MustCompile(`^[A-Za-z0-9_]{1,100}$`)
+
+// Defined are the names that a text for the http block defines. Those that only a server of its own
+// has are not among them. A text that can't be read defines none, since NGINX does not get it.
+func Defined(text string) Names {
 	var n Names
+	http, err := Parse(text)
+	if err != nil {
+		return n
+	}
 	for _, d := range http {
 		switch d.Name {
 		case "limit_req_zone":
-			n.LimitReq = appendZone(n.LimitReq, d.Args)
+			n.RequestZones = appendZone(n.RequestZones, d.Args)
 		case "limit_conn_zone":
-			n.LimitConn = appendZone(n.LimitConn, d.Args)
-		case "map", "split_clients", "geo", "set":
-			n.Variables = appendVariable(n.Variables, d)
+			n.ConnectionZones = appendZone(n.ConnectionZones, d.Args)
+		case "map", "split_clients", "geo":
+			// The last word is the variable, the one before what it depends on.
+			if len(d.Args) > 0 {
+				n.Variables = appendVariable(n.Variables, d.Args[len(d.Args)-1])
+			}
 		case "geoip2":
 			for _, field := range d.Block {
-				if name, is := strings.CutPrefix(field.Name, "$"); is {
-					n.Variables = append(n.Variables, name)
-				}
-			}
-		case "log_format":
-			if len(d.Args) > 0 {
-				n.Logs = append(n.Logs, d.Args[0])
+				n.Variables = appendVariable(n.Variables, field.Name)
 			}
 		}
 	}
-	for _, list := range []*[]string{&n.LimitReq, &n.LimitConn, &n.Variables, &n.Logs} {
+	for _, list := range []*[]string{&n.Variables, &n.RequestZones, &n.ConnectionZones} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
@@ -49,31 +55,24 @@ func Defined(http []Directive) Names {
 // appendZone adds the name in zone=NAME:SIZE: of several, that of the last one, and none in the first
 // argument, which is the key.
 func appendZone(list, args []string) []string {
-	name, found := "", false
+	name := ""
 	for _, a := range args[min(1, len(args)):] {
 		if zone, is := strings.CutPrefix(a, "zone="); is {
 			name, _, _ = strings.Cut(zone, ":")
-			found = true
 		}
 	}
-	if !found {
-		return list
-	}
-	return append(list, name)
+	return appendName(list, name)
 }
 
-// appendVariable adds the variable that a directive defines: the last one before a block, the first
-// one of set.
-func appendVariable(list []string, d Directive) []string {
-	if len(d.Args) == 0 {
-		return list
+func appendVariable(list []string, word string) []string {
+	if name, is := strings.CutPrefix(strings.ToLower(word), "$"); is {
+		return appendName(list, name)
 	}
-	word := d.Args[len(d.Args)-1]
-	if d.Name == "set" {
-		word = d.Args[0]
-	}
-	name, is := strings.CutPrefix(word, "$")
-	if !is {
+	return list
+}
+
+func appendName(list []string, name string) []string {
+	if !plain.MatchString(name) || strings.HasPrefix(name, own) {
 		return list
 	}
 	return append(list, name)

@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,19 +71,49 @@ func TestErrors(t *testing.T) {
 
 func TestDefined(t *testing.T) {
 	t.Parallel()
-	parsed, err := nginxsyntax.Parse(`limit_req_zone $binary_remote_addr zone=one:10m rate=1r/s;
-limit_conn_zone $server_name zone=two:1m; limit_conn_zone zone=key:1m zone=first:1m zone=last:1m;
-map $http_x $b { default 1; } geo $a { default 0; } geo $remote_addr $c { }
-split_clients $uri $d { * 1; } set $e 1; log_format mine '$uri';
-geoip2 /x.mmdb { auto_reload 5m; $country country iso_code; }
-server { set $own 1; }`)
-	if err != nil {
-		t.Fatal(err)
+	got := nginxsyntax.Defined(`
+# $comment
+map $http_x_plan $Plan { default free; ~^gold $nested; }
+geo $remote_addr $inside { default 0; }
+geo $outside { default 0; }
+split_clients "${remote_addr}x" $half { 50% a; * b; }
+geoip2 /etc/db.mmdb { auto_reload 5m; $geoip2_country source=$remote_addr country iso_code; }
+limit_req_zone $binary_remote_addr zone=one:10m rate=1r/s;
+limit_req_zone $binary_remote_addr zone=one:10m rate=1r/s;
+limit_conn_zone $binary_remote_addr zone=two:10m; limit_conn_zone zone=key:1m zone=first:1m zone=last:1m;
+map $a $hg_secret { default 1; }
+limit_req_zone $a zone=hg_own:1m rate=1r/s;
+map $a "$b c" { default 1; }
+log_format x '$request "{"';
+server { listen 81; map $a $inner { } set $local 1; location / { return 200; } }
+content_by_lua_block { local x = "}" }
+`)
+	want := nginxsyntax.Names{
+		Variables: []string{"geoip2_country", "half", "inside", "outside", "plan"}, RequestZones: []string{"one"}, ConnectionZones: []string{"last", "two"},
 	}
-	want := nginxsyntax.Names{LimitReq: []string{"one"}, LimitConn: []string{"last", "two"}, Variables: []string{"a", "b", "c", "country", "d", "e"}, Logs: []string{"mine"}}
-	if diff := cmp.Diff(want, nginxsyntax.Defined(parsed)); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+	for _, text := range []string{"", " \n", "}", "map", "map;", "map $a $b {", "geo \"", "limit_req_zone;", "limit_req_zone zone=key:1m;"} {
+		if got := nginxsyntax.Defined(text); len(got.Variables)+len(got.RequestZones) > 0 {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+// FuzzDefined checks that names of any text are names.
+func FuzzDefined(f *testing.F) {
+	f.Add("map $a $b { default 1; }\nlimit_req_zone $a zone=z:1m rate=1r/s;")
+	f.Add("geoip2 x { $c x; }\nlimit_conn_zone $a zone=hg_x:1m;}")
+	plain := regexp.MustCompile(`^[A-Za-z0-9_]+$`)
+	f.Fuzz(func(t *testing.T, text string) {
+		n := nginxsyntax.Defined(text)
+		for _, name := range slices.Concat(n.Variables, n.RequestZones, n.ConnectionZones) {
+			if !plain.MatchString(name) || strings.HasPrefix(name, "hg_") {
+				t.Errorf("%q", name)
+			}
+		}
+	})
 }
 
 // FuzzParse: text that is taken can't leave its block. NGINX reads it in a block of map, which
