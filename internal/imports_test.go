@@ -35,11 +35,13 @@ var knows = []struct {
 	{"internal/adminapi/dashboard", nil, "it serves files and a handler: what that answers is for the controller's API"},
 	{"internal/model", []string{"internal/model/logging", "internal/syntax/nginxsyntax"}, "the model is plain data: what makes it or reads it goes elsewhere"},
 	{"internal/model/logging", []string{"internal/syntax/nginxsyntax"}, "it says what logs have: which settings ask for it is known by the feature"},
+	{"internal/model/prediction", []string{"internal/model", "internal/syntax/template"}, "a prediction is data: features fill it in, and explain asks for it"},
 	{"internal/model/resource", nil, "a declaration holds numbers and names: what they are for is known by the feature"},
 	{"internal/model/directive", []string{"internal/model"}, "a directive is declared as numbers and words: what it means is known by the feature"},
-	{"internal/feature", []string{"internal/finding", "internal/model", "internal/model/directive", "internal/model/logging", "internal/model/resource", "internal/syntax/header", "internal/syntax/nginxsyntax", "internal/syntax/template"}, "the contract knows no single feature and no one who calls it"},
+	{"internal/feature", []string{"internal/finding", "internal/model", "internal/model/directive", "internal/model/logging", "internal/model/prediction", "internal/model/resource", "internal/syntax/header", "internal/syntax/nginxsyntax", "internal/syntax/template"}, "the contract knows no single feature and no one who calls it"},
 	{"internal/feature/all", []string{"internal/feature", "internal/feature/…"}, "it is a list of features and nothing else"},
 	{"internal/syntax/template", []string{"internal/finding", "internal/model"}, "it reads texts with variables: what they are used for is known by the feature"},
+	{"internal/syntax/address", []string{"internal/finding", "internal/model"}, "it reads addresses: who is compared with them, and what is asked there, is known by the feature"},
 	{"internal/syntax/header", nil, "it reads names and values: what sets headers is known by the feature"},
 	{"internal/syntax/snippet", []string{"internal/finding", "internal/syntax/header", "internal/syntax/pcre", "internal/syntax/template"}, "it knows the language of NGINX: what its directives are used for is known by the features with snippets"},
 	{
@@ -164,7 +166,7 @@ var knows = []struct {
 		"it says which host a name is for and what certificate it shows: the host's routes are for build",
 	},
 	{
-		"internal/build", []string{"internal/build/…", "internal/feature", "internal/finding", "internal/model", "internal/guard", "internal/syntax/nginxsyntax", "internal/syntax/pcre", "internal/source", "internal/unit"},
+		"internal/build", []string{"internal/build/…", "internal/feature", "internal/finding", "internal/model", "internal/model/prediction", "internal/guard", "internal/syntax/nginxsyntax", "internal/syntax/pcre", "internal/source", "internal/unit"},
 		"build sees objects through its View and returns the model: it knows neither store nor what is done with the model",
 	},
 	{
@@ -194,7 +196,7 @@ var knows = []struct {
 	},
 	{
 		"internal/explain",
-		[]string{"internal/build", "internal/build/servername", "internal/build/spec", "internal/build/tenancy", "internal/feature", "internal/finding", "internal/model", "internal/router", "internal/store", "internal/unit"},
+		[]string{"internal/build", "internal/build/servername", "internal/build/spec", "internal/build/tenancy", "internal/feature", "internal/finding", "internal/model", "internal/model/prediction", "internal/router", "internal/store", "internal/syntax/address", "internal/unit"},
 		"it explains what the store has: where objects come from, and what NGINX has of them, is for its callers",
 	},
 	{"internal/explain/text", []string{"internal/explain"}, "it writes what an explanation says: what that follows from is for explain"},

@@ -137,7 +137,7 @@ func fakeFeatures() []feature.Feature {
 				if secret, ok := feature.FromSecret(v, authority, "", maps.Clone[map[string][]byte]); ok {
 					out.Policy = "verify"
 					out.TLS = fmt.Sprintf("%s:%d", secret["ca"], depth.Get(v))
-					out.Contents = append(out.Contents, feature.NewContent(secret["ca"]))
+					out.Contents = append(out.Contents, model.NewContent(secret["ca"]))
 				}
 			},
 		},

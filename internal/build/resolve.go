@@ -11,6 +11,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/prediction"
 )
 
 // addHostSettings writes what the Ingresses say of the whole host: h gets what they say
@@ -58,7 +59,7 @@ func (l *hostBuilder) guarding() (names []string) {
 
 // isGuard reports whether a feature may refuse clients.
 func isGuard(f feature.Feature) bool {
-	return f.Predict[feature.AuthPhase] != nil || f.Predict[feature.LimitPhase] != nil
+	return f.Predict[prediction.AuthPhase] != nil || f.Predict[prediction.LimitPhase] != nil
 }
 
 // applyToHost lets the features write into a host and all of its routes.

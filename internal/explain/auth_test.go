@@ -6,6 +6,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/router"
 	"github.com/headgate/headgate/internal/unit"
 )
@@ -13,13 +14,13 @@ import (
 func TestAuthCheck(t *testing.T) {
 	t.Parallel()
 	const pass, asks, login, forbids, neutral = "pass", "asks", "login", "forbids", "neutral"
-	says := map[string]feature.Prediction{
+	says := map[string]prediction.Answer{
 		pass: {}, asks: {Why: "it asks"}, login: {Status: 401, Why: "no password"}, forbids: {Status: 403, Why: "no address"}, neutral: {Neutral: true},
 	}
 	x := &explainer{}
 	for name, said := range says {
-		check := func(feature.SimulatedRequest) feature.Prediction { return said }
-		x.Features = append(x.Features, feature.Feature{Name: name, Predict: feature.Predictions{feature.AuthPhase: check}})
+		check := func(prediction.Request) prediction.Answer { return said }
+		x.Features = append(x.Features, feature.Feature{Name: name, Predict: prediction.ByPhase{prediction.AuthPhase: check}})
 	}
 	x.Features = append(x.Features, feature.Feature{Name: "none"})
 	x.router = router.New(router.Settings{Lookup: func(unit.Key) (unit.Unit, bool) { return unit.Unit{}, false }})

@@ -9,6 +9,8 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/prediction"
+	"github.com/headgate/headgate/internal/syntax/address"
 )
 
 // A Client is whose request it is, where that is not said by the connection alone.
@@ -44,7 +46,7 @@ func (x *explainer) explainClient() {
 
 // believe reads the headers of a trusted sender.
 func (x *explainer) believe(c *Client, settings model.ClientAddress, peers string) {
-	headers := feature.SimulatedRequest{Headers: x.out.Request.Headers}
+	headers := prediction.Request{Headers: x.out.Request.Headers}
 	c.Why = fmt.Sprintf("headers that say who asks are believed: %s is in %s", x.from, peers)
 	if value, _ := headers.Header(plain(settings.For)); !settings.For.IsZero() && value != "" {
 		if client := lastOther(x.from, value, settings.Trusted); client != x.from {
@@ -87,7 +89,7 @@ func (x *explainer) asks(scheme string) string {
 
 // getsStatus reports whether the client may see NGINX's status.
 func (x *explainer) getsStatus() bool {
-	list, err := feature.ParseNetworks(x.globals.Process.StatusClients.Text)
+	list, err := address.ParseNetworks(x.globals.Process.StatusClients.Text)
 	if x.globals.Process.StatusClients.Text == "" {
 		return x.from.IsLoopback()
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/router"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/unit"
@@ -88,7 +89,7 @@ type explainer struct {
 	// rejected is set if the TLS handshake fails without a certificate.
 	rejected bool
 	// chosen is the canary of the route that gets the request.
-	chosen feature.Chosen
+	chosen prediction.Choice
 	out    Explanation
 }
 
@@ -263,7 +264,7 @@ func (x *explainer) answerAdmitted(d router.Decision, won *model.Route, scheme s
 	case d.Status != 0:
 		return x.slashRedirect(d, won, scheme)
 	case won.Denied:
-		answer, _ := first(x.predictions(won, scheme, feature.DeniedPhase))
+		answer, _ := first(x.predictions(won, scheme, prediction.DeniedPhase))
 		return x.replaced(won, cmp.Or(answer, Answer{Status: unavailable, Why: x.whyDenied()}))
 	}
 	return x.replaced(won, x.answerOnRoute(won, scheme))
@@ -271,7 +272,7 @@ func (x *explainer) answerAdmitted(d router.Decision, won *model.Route, scheme s
 
 // answerOnRoute goes through the phases of a request on its route.
 func (x *explainer) answerOnRoute(won *model.Route, scheme string) Answer {
-	answer, depends := first(x.predictions(won, scheme, feature.RoutePhase))
+	answer, depends := first(x.predictions(won, scheme, prediction.RoutePhase))
 	if answer.Status != 0 {
 		return answer
 	}
@@ -279,7 +280,7 @@ func (x *explainer) answerOnRoute(won *model.Route, scheme string) Answer {
 	if backend.Status == unavailable && !x.shared() {
 		return backend.unless(depends)
 	}
-	answer, more := first(x.predictions(won, scheme, feature.LimitPhase))
+	answer, more := first(x.predictions(won, scheme, prediction.LimitPhase))
 	if answer.Status != 0 {
 		return answer.unless(depends)
 	}
@@ -289,7 +290,7 @@ func (x *explainer) answerOnRoute(won *model.Route, scheme string) Answer {
 		return answer.unless(depends)
 	}
 	depends = append(depends, more...)
-	answer, more = first(x.predictions(won, scheme, feature.GuardPhase))
+	answer, more = first(x.predictions(won, scheme, prediction.GuardPhase))
 	if answer.Status != 0 {
 		return answer.unless(depends)
 	}
@@ -316,7 +317,7 @@ func (x *explainer) rejects() bool {
 // slashRedirect redirects to the path with a slash at its end.
 func (x *explainer) slashRedirect(d router.Decision, won *model.Route, scheme string) Answer {
 	r := x.out.Request
-	location := feature.EscapePath(r.Path) + "/"
+	location := prediction.EscapePath(r.Path) + "/"
 	if !won.Relative {
 		location = scheme + "://" + r.Host + location
 	}

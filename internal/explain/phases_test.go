@@ -5,6 +5,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/router"
 	"github.com/headgate/headgate/internal/unit"
 )
@@ -13,18 +14,18 @@ import (
 // gets there.
 func TestMayAnswer(t *testing.T) {
 	t.Parallel()
-	says := func(name string, phase feature.Phase) feature.Feature {
-		return feature.Feature{Name: name, Predict: feature.Predictions{phase: feature.MayAnswer(name + " may answer")}}
+	says := func(name string, phase prediction.Phase) feature.Feature {
+		return feature.Feature{Name: name, Predict: prediction.ByPhase{phase: prediction.MayAnswer(name + " may answer")}}
 	}
-	refuses := func(feature.SimulatedRequest) feature.Prediction {
-		return feature.Prediction{Status: 401, Why: "no password"}
+	refuses := func(prediction.Request) prediction.Answer {
+		return prediction.Answer{Status: 401, Why: "no password"}
 	}
 	x := &explainer{}
 	x.Features = []feature.Feature{
-		says("guard", feature.GuardPhase), says("auth", feature.AuthPhase), says("limit", feature.LimitPhase), says("route", feature.RoutePhase),
-		{Name: "login", Predict: feature.Predictions{feature.AuthPhase: refuses}},
-		{Name: "early", Predict: feature.Predictions{feature.RoutePhase: refuses}},
-		{Name: "late", Predict: feature.Predictions{feature.GuardPhase: refuses}},
+		says("guard", prediction.GuardPhase), says("auth", prediction.AuthPhase), says("limit", prediction.LimitPhase), says("route", prediction.RoutePhase),
+		{Name: "login", Predict: prediction.ByPhase{prediction.AuthPhase: refuses}},
+		{Name: "early", Predict: prediction.ByPhase{prediction.RoutePhase: refuses}},
+		{Name: "late", Predict: prediction.ByPhase{prediction.GuardPhase: refuses}},
 	}
 	x.router = router.New(router.Settings{Lookup: func(unit.Key) (unit.Unit, bool) { return unit.Unit{}, false }})
 	for _, c := range []struct {

@@ -10,6 +10,7 @@ import (
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/prediction"
 )
 
 // policies describes settings and where they come from.
@@ -47,7 +48,7 @@ func (x *explainer) configMap() string {
 // refuse any request.
 func (x *explainer) explainProcess(all bool) {
 	admits := func(p Policy) bool {
-		return slices.ContainsFunc(x.Features, func(f feature.Feature) bool { return f.Name == p.Feature && f.Predict[feature.AdmitPhase] != nil })
+		return slices.ContainsFunc(x.Features, func(f feature.Feature) bool { return f.Name == p.Feature && f.Predict[prediction.AdmitPhase] != nil })
 	}
 	for _, p := range x.policies(x.Builder.TraceProcess(x.Store)) {
 		if p.From == string(feature.FromKey) && (all || admits(p)) && !slices.Contains(x.out.Policies, p) {

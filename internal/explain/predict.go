@@ -6,11 +6,12 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/prediction"
 )
 
 // first is the first predicted answer, and the conditions under which another
 // one comes before it.
-func first(predictions []feature.Prediction) (_ Answer, depends []string) {
+func first(predictions []prediction.Answer) (_ Answer, depends []string) {
 	for _, said := range predictions {
 		if said.Status != 0 {
 			return Answer{Status: said.Status, Location: said.Location, Why: said.Why}, nil
@@ -24,7 +25,7 @@ func first(predictions []feature.Prediction) (_ Answer, depends []string) {
 
 // predictions are those of the features with a policy on the route for a phase, in
 // their order.
-func (x *explainer) predictions(won *model.Route, scheme string, phase feature.Phase) (list []feature.Prediction) {
+func (x *explainer) predictions(won *model.Route, scheme string, phase prediction.Phase) (list []prediction.Answer) {
 	q := x.simulated(won, scheme)
 	for _, p := range won.Policies {
 		q.Policy, q.Global = p.Value, nil
@@ -42,10 +43,10 @@ func (x *explainer) predictions(won *model.Route, scheme string, phase feature.P
 
 // admissions are the predictions of the features that look at each request before it is
 // routed.
-func (x *explainer) admissions(scheme string) (list []feature.Prediction) {
+func (x *explainer) admissions(scheme string) (list []prediction.Answer) {
 	q := x.simulated(&model.Route{}, scheme)
 	for _, g := range x.globals.Policies {
-		if predict := x.featureOf(g).Predict[feature.AdmitPhase]; predict != nil {
+		if predict := x.featureOf(g).Predict[prediction.AdmitPhase]; predict != nil {
 			q.Global = g.Value
 			list = append(list, predict(q))
 		}
@@ -54,10 +55,10 @@ func (x *explainer) admissions(scheme string) (list []feature.Prediction) {
 }
 
 // simulated is the request as features get it.
-func (x *explainer) simulated(won *model.Route, scheme string) feature.SimulatedRequest {
+func (x *explainer) simulated(won *model.Route, scheme string) prediction.Request {
 	r := x.out.Request
 	_, secured := x.router.Certificate(r.Host)
-	return feature.SimulatedRequest{
+	return prediction.Request{
 		Scheme: scheme, Encrypted: x.encrypted, Method: r.Method, HostName: r.Host, URI: r.uri, Path: r.Path, Headers: r.Headers,
 		From: x.from, HasTLS: secured, HTTPSPort: x.HTTPSPort, Authority: r.authority, Asked: x.asked, Relative: won.Relative,
 		Jumps:       won.Profile != x.globals.Default || won.Variant != (model.Variant{}),
@@ -71,9 +72,9 @@ const unauthorized = 401
 // authCheck combines the predictions of all auth checks of the route, as
 // lua/headgate/access.lua does.
 func (x *explainer) authCheck(won *model.Route, scheme string) (_ Answer, depends []string) {
-	said := x.predictions(won, scheme, feature.AuthPhase)
-	if won.SatisfyAny && slices.ContainsFunc(said, func(p feature.Prediction) bool { return !p.Neutral }) {
-		said = slices.DeleteFunc(said, func(p feature.Prediction) bool { return p.Neutral })
+	said := x.predictions(won, scheme, prediction.AuthPhase)
+	if won.SatisfyAny && slices.ContainsFunc(said, func(p prediction.Answer) bool { return !p.Neutral }) {
+		said = slices.DeleteFunc(said, func(p prediction.Answer) bool { return p.Neutral })
 	}
 	if !won.SatisfyAny || len(said) < 2 {
 		return first(said)
@@ -82,7 +83,7 @@ func (x *explainer) authCheck(won *model.Route, scheme string) (_ Answer, depend
 	status, open := 0, false
 	for _, s := range said {
 		switch {
-		case s == feature.Prediction{}:
+		case s == prediction.Answer{}:
 			return Answer{}, nil
 		case s.Status == 0:
 			open = true

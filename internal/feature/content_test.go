@@ -10,11 +10,11 @@ import (
 func TestAttach(t *testing.T) {
 	t.Parallel()
 	var route model.Route
-	a, b := feature.Attach(&route, feature.NewContent([]byte("a"))), feature.Attach(&route, feature.NewContent([]byte("b")))
+	a, b := feature.Attach(&route, model.NewContent([]byte("a"))), feature.Attach(&route, model.NewContent([]byte("b")))
 	if a == b || len(route.Contents) != 2 || route.Contents[0].Name != a || string(route.Contents[1].Bytes) != "b" {
 		t.Errorf("%q and %q, %q", a, b, route.Contents)
 	}
-	if again := feature.NewContent([]byte("a")).Name; again != a {
+	if again := model.NewContent([]byte("a")).Name; again != a {
 		t.Errorf("equal bytes are named %q and %q", a, again)
 	}
 }

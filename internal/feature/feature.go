@@ -10,14 +10,13 @@
 package feature
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"io/fs"
 	"slices"
 
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/model/directive"
+	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/model/resource"
 )
 
@@ -71,7 +70,7 @@ type Feature struct {
 	Patterns func(v Values, path string) AnySetting
 
 	// Predict has the feature's answers to requests that explain simulates.
-	Predict Predictions
+	Predict prediction.ByPhase
 	// Replaced reports whether the feature's policy on a route has the fallback backend
 	// respond instead of a status of Headgate's own, as its phase error_page does. If that
 	// has no endpoint, it is the backend of the key byDefault; empty for the built-in one.
@@ -80,7 +79,7 @@ type Feature struct {
 	Causes map[Effect]string
 	// Choose returns which of a route's canaries gets a request, as the feature's Lua
 	// decides. The policy is the list of them. Nil for features without canaries.
-	Choose func(SimulatedRequest) Chosen
+	Choose func(prediction.Request) prediction.Choice
 	// CountsTogether is set if replicas are to count together what the feature's Lua module
 	// exchange has. One feature may have it.
 	CountsTogether bool
@@ -253,13 +252,6 @@ func Directives(features []Feature) directive.List {
 // Add appends a policy of the named feature to a route.
 func Add(route *model.Route, feature string, value any) {
 	route.Policies = append(route.Policies, model.Policy{Feature: feature, Value: value})
-}
-
-// NewContent names bytes that are too many, or too secret, for policies. The data
-// plane keeps equal content of several routes and hosts once, and never shows it.
-func NewContent(bytes []byte) model.Content {
-	sum := sha256.Sum256(bytes)
-	return model.Content{Name: hex.EncodeToString(sum[:]), Bytes: bytes}
 }
 
 // AddOfProfile appends a policy whose value the profile determines. A route with another one

@@ -7,6 +7,8 @@ package model
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/netip"
 	"strings"
 	"time"
@@ -130,6 +132,13 @@ type Policy struct {
 type Content struct {
 	Name  string
 	Bytes Confidential
+}
+
+// NewContent names bytes that are too many, or too secret, for policies. The data
+// plane keeps equal content of several routes and hosts once, and never shows it.
+func NewContent(bytes []byte) Content {
+	sum := sha256.Sum256(bytes)
+	return Content{Name: hex.EncodeToString(sum[:]), Bytes: bytes}
 }
 
 // A Canary is a backend that gets some of a route's requests.

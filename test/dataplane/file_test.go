@@ -28,7 +28,7 @@ func trusting(authorities map[string]string) []feature.Feature {
 		Name: "trusting", Settings: []feature.AnySetting{trusts}, Directives: directive.List{verify, authority},
 		Route: func(v feature.Values, out *feature.RouteOut) {
 			if text, ok := authorities[trusts.Get(v)]; ok {
-				content := feature.NewContent([]byte(text))
+				content := model.NewContent([]byte(text))
 				out.Route.Profile = out.Route.Profile.With(verify.When(true), authority.Contains(content))
 				out.Route.Profile.TLS = true
 				out.Route.Files = append(out.Route.Files, content)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/test/featuretest"
 	"github.com/headgate/headgate/internal/test/headgatetest"
 	"github.com/headgate/headgate/internal/test/pkitest"
@@ -26,7 +27,7 @@ func verifying() []feature.Feature {
 		Name: "only_from", Settings: []feature.AnySetting{authority},
 		Host: func(v feature.Values, out *feature.HostOut) {
 			if secret, ok := feature.FromSecret(v, authority, "", maps.Clone[map[string][]byte]); ok {
-				ca := feature.NewContent(secret["tls.crt"])
+				ca := model.NewContent(secret["tls.crt"])
 				out.TLS, out.Policy, out.Contents = ca.Name, ca.Name, append(out.Contents, ca)
 			}
 		},

@@ -8,6 +8,8 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model/prediction"
+	"github.com/headgate/headgate/internal/syntax/address"
 )
 
 const name = "address_list"
@@ -16,16 +18,16 @@ const name = "address_list"
 var lua embed.FS
 
 var (
-	allowlist = feature.Setting[*feature.Networks]{
-		Annotation: "allowlist-source-range", Key: "whitelist-source-range", Parse: feature.ParseNetworks, OnInvalid: feature.Deny, Risk: feature.Medium,
+	allowlist = feature.Setting[*address.Networks]{
+		Annotation: "allowlist-source-range", Key: "whitelist-source-range", Parse: address.ParseNetworks, OnInvalid: feature.Deny, Risk: feature.Medium,
 		Doc: "The addresses and networks of the clients that are allowed, separated by commas. Others get 403. The annotation replaces the list of the key.",
 	}
-	whitelist = feature.Setting[*feature.Networks]{
-		Annotation: "whitelist-source-range", Parse: feature.ParseNetworks, OnInvalid: feature.Deny, When: asksWhitelist, Risk: feature.Medium,
+	whitelist = feature.Setting[*address.Networks]{
+		Annotation: "whitelist-source-range", Parse: address.ParseNetworks, OnInvalid: feature.Deny, When: asksWhitelist, Risk: feature.Medium,
 		Doc: "The old name of allowlist-source-range. It is used if that is not set, or empty.",
 	}
-	denylist = feature.Setting[*feature.Networks]{
-		Annotation: "denylist-source-range", Key: "denylist-source-range", Parse: feature.ParseNetworks, OnInvalid: feature.Deny, Risk: feature.Medium,
+	denylist = feature.Setting[*address.Networks]{
+		Annotation: "denylist-source-range", Key: "denylist-source-range", Parse: address.ParseNetworks, OnInvalid: feature.Deny, Risk: feature.Medium,
 		Doc: "The addresses and networks of the clients that get 403, separated by commas, even if allowlist-source-range has them. The annotation replaces the list of the key.",
 	}
 )
@@ -37,14 +39,14 @@ func Feature() feature.Feature {
 		Doc:      "Allows and denies clients by their addresses.",
 		Settings: []feature.AnySetting{allowlist, whitelist, denylist},
 		Route:    route,
-		Predict:  feature.Predictions{feature.AuthPhase: predict},
+		Predict:  prediction.ByPhase{prediction.AuthPhase: predict},
 		Lua:      lua,
 	}
 }
 
 // policy is what address_list.lua reads of a route.
 type policy struct {
-	// Allow and Deny are the names of contents, see feature.Networks.
+	// Allow and Deny are the names of contents, see address.Networks.
 	Allow string `json:"allow,omitempty"`
 	Deny  string `json:"deny,omitempty"`
 
@@ -53,7 +55,7 @@ type policy struct {
 
 // A listed is a list and the setting that has it.
 type listed struct {
-	list *feature.Networks
+	list *address.Networks
 	by   string
 }
 
@@ -68,10 +70,10 @@ func route(v feature.Values, out *feature.RouteOut) {
 		setting = whitelist
 	}
 	allow, deny := setting.Get(v), denylist.Get(v)
-	for _, s := range []feature.Setting[*feature.Networks]{setting, denylist} {
+	for _, s := range []feature.Setting[*address.Networks]{setting, denylist} {
 		// As in ingress-nginx: it is more likely a mistake than the wish to have no list.
 		if v.IsSet(s) && s.Get(v).IsEmpty() {
-			out.Deny(s, finding.InvalidValue, `invalid value "": `+feature.NetworksForm)
+			out.Deny(s, finding.InvalidValue, `invalid value "": `+address.NetworksForm)
 		}
 	}
 	p := policy{allow: listed{allow, setting.Annotation}, deny: listed{deny, denylist.Annotation}}
@@ -87,7 +89,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 }
 
 // predict decides as address_list.lua does.
-func predict(q feature.SimulatedRequest) feature.Prediction {
+func predict(q prediction.Request) prediction.Answer {
 	p, _ := q.Policy.(policy)
 	switch {
 	case !q.From.IsValid():
@@ -98,15 +100,15 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 			lists += ", " + p.deny.by
 		}
 		// Without an allowlist, no address lets a client in where one auth check is enough.
-		return feature.Prediction{Neutral: p.Allow == "", Why: "this depends on the client's address (" + lists + ")"}
+		return prediction.Answer{Neutral: p.Allow == "", Why: "this depends on the client's address (" + lists + ")"}
 	case p.Deny != "" && p.deny.list.Has(q.From):
-		return feature.Prediction{Status: 403, Why: fmt.Sprintf("%s is in %s: %s", q.From, p.deny.by, p.deny.short())}
+		return prediction.Answer{Status: 403, Why: fmt.Sprintf("%s is in %s: %s", q.From, p.deny.by, p.deny.short())}
 	case p.Allow != "" && !p.allow.list.Has(q.From):
-		return feature.Prediction{Status: 403, Why: fmt.Sprintf("%s is not in %s: %s", q.From, p.allow.by, p.allow.short())}
+		return prediction.Answer{Status: 403, Why: fmt.Sprintf("%s is not in %s: %s", q.From, p.allow.by, p.allow.short())}
 	case p.Allow == "":
-		return feature.Prediction{Neutral: true}
+		return prediction.Answer{Neutral: true}
 	}
-	return feature.Prediction{}
+	return prediction.Answer{}
 }
 
 // short is the list, for a sentence.

@@ -8,6 +8,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/syntax/nginxsyntax"
 )
 
@@ -45,7 +46,7 @@ func Feature() feature.Feature {
 			}
 		},
 		Refused: refused,
-		Predict: feature.Predictions{feature.AdmitPhase: predict},
+		Predict: prediction.ByPhase{prediction.AdmitPhase: predict},
 		Lua:     lua,
 	}
 	for _, place := range model.Places() {
@@ -63,9 +64,9 @@ type policy struct {
 }
 
 // predict is for explain: all requests are refused.
-func predict(q feature.SimulatedRequest) feature.Prediction {
+func predict(q prediction.Request) prediction.Answer {
 	p, _ := q.Global.(policy)
-	return feature.Prediction{Status: 503, Why: p.Refused + " is refused and may control access"}
+	return prediction.Answer{Status: 503, Why: p.Refused + " is refused and may control access"}
 }
 
 // refused reports the texts that NGINX does not have as they are. If one of these may control

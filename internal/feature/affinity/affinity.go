@@ -13,6 +13,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/prediction"
 )
 
 const (
@@ -172,7 +173,7 @@ func pathOf(r *model.Route) string {
 	if strings.ContainsAny(path, `()[]{}^$*+?|\`) {
 		return "/"
 	}
-	return strings.NewReplacer(";", "%3B", ",", "%2C").Replace(feature.EscapePath(path))
+	return strings.NewReplacer(";", "%3B", ",", "%2C").Replace(prediction.EscapePath(path))
 }
 
 func parseType(text string) (string, error) {

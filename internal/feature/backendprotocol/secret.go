@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/guard"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -50,14 +49,14 @@ func readSecret(data map[string][]byte) (s secretData) {
 		if bundle, _, s.problem = readCertificates(caKey, ca, maxAuthorities); s.problem != "" {
 			return s
 		}
-		s.authorities = feature.NewContent(bundle)
+		s.authorities = model.NewContent(bundle)
 	}
 	if len(chain)+len(key) > 0 {
 		pair, problem := readPair(chain, bundle, key)
 		if s.problem = problem; problem != "" {
 			return s
 		}
-		s.certificate = feature.NewContent(pair)
+		s.certificate = model.NewContent(pair)
 	}
 	return s
 }

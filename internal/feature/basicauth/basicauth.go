@@ -13,6 +13,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/model/resource"
 )
 
@@ -61,7 +62,7 @@ func Feature() feature.Feature {
 		Doc:      "Requires a user name and password.",
 		Settings: []feature.AnySetting{authType, authSecret, authSecretType, authRealm},
 		Route:    route,
-		Predict:  feature.Predictions{feature.AuthPhase: predict},
+		Predict:  prediction.ByPhase{prediction.AuthPhase: predict},
 		Lua:      lua,
 		Resources: resource.Resources{
 			// The counts of nonces that were used; the oldest is dropped first.
@@ -158,7 +159,7 @@ func read(data map[string][]byte, form string, list *userList) users {
 	if form != authFile {
 		place = "the key"
 	}
-	return users{content: feature.NewContent(list.content()), problems: list.problems(place)}
+	return users{content: model.NewContent(list.content()), problems: list.problems(place)}
 }
 
 // parseType accepts all texts that ingress-nginx accepts.

@@ -3,7 +3,7 @@ package basicauth
 import (
 	"testing"
 
-	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model/prediction"
 )
 
 func TestPredict(t *testing.T) {
@@ -21,7 +21,7 @@ func TestPredict(t *testing.T) {
 		{policy{Digest: true}, map[string][]string{"Authorization": {"Basic dTpw"}}, 401},
 		{policy{Digest: true}, map[string][]string{"Authorization": {"Digest username=\"u\""}}, 0},
 	} {
-		got := predict(feature.SimulatedRequest{Policy: c.policy, Headers: c.headers})
+		got := predict(prediction.Request{Policy: c.policy, Headers: c.headers})
 		if got.Status != c.want || got.Why == "" {
 			t.Errorf("%+v, %v: %+v, want %d", c.policy, c.headers, got, c.want)
 		}

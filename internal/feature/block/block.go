@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/headgate/headgate/internal/model/prediction"
+	"github.com/headgate/headgate/internal/syntax/address"
 	"github.com/headgate/headgate/internal/syntax/nginxsyntax"
 
 	"github.com/headgate/headgate/internal/feature"
@@ -19,8 +21,8 @@ const name = "block"
 var lua embed.FS
 
 var (
-	cidrs = feature.Setting[*feature.Networks]{
-		Key: "block-cidrs", Parse: feature.ParseNetworks, OnInvalid: feature.Deny, Scope: feature.ScopeProcess,
+	cidrs = feature.Setting[*address.Networks]{
+		Key: "block-cidrs", Parse: address.ParseNetworks, OnInvalid: feature.Deny, Scope: feature.ScopeProcess,
 		Doc: "Addresses and networks whose requests get 403, separated by commas: for all hosts and paths, also those whose Ingresses allow them.",
 	}
 	userAgents = feature.Setting[texts]{
@@ -48,19 +50,19 @@ func Feature() feature.Feature {
 				out.Policy = p
 			}
 		},
-		Predict: feature.Predictions{feature.AdmitPhase: predict},
+		Predict: prediction.ByPhase{prediction.AdmitPhase: predict},
 		Lua:     lua,
 	}
 }
 
 // policy is what block.lua reads.
 type policy struct {
-	// Networks are a feature.Networks, in base64.
+	// Networks are a address.Networks, in base64.
 	Networks   []byte     `json:"networks,omitempty"`
 	UserAgents *blocklist `json:"user_agents,omitempty"`
 	Referers   *blocklist `json:"referers,omitempty"`
 
-	networks *feature.Networks
+	networks *address.Networks
 }
 
 // A blocklist is compared with the value of a header.

@@ -4,15 +4,15 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/syntax/nginxsyntax"
 
-	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/syntax/pcre"
 )
 
 // predict decides as block.lua does.
-func predict(q feature.SimulatedRequest) feature.Prediction {
+func predict(q prediction.Request) prediction.Answer {
 	p, _ := q.Global.(policy)
 	var depends string
 	if p.networks != nil && !q.From.IsValid() {
@@ -28,11 +28,11 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 	if entry, is := p.Referers.matches(referer); is {
 		return refused(fmt.Sprintf("the Referer %q", finding.Shorten(referer)), referers.Key, entry)
 	}
-	return feature.Prediction{Why: depends}
+	return prediction.Answer{Why: depends}
 }
 
-func refused(what, key, by string) feature.Prediction {
-	return feature.Prediction{Status: 403, Why: fmt.Sprintf("%s is in %s: %s", what, key, by)}
+func refused(what, key, by string) prediction.Answer {
+	return prediction.Answer{Status: 403, Why: fmt.Sprintf("%s is in %s: %s", what, key, by)}
 }
 
 // matches returns the entry of a list that has a value.

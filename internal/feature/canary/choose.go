@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/syntax/pcre"
 )
 
@@ -20,9 +20,9 @@ const (
 )
 
 // choose is canary.lua's function choose in Go, without its draw.
-func choose(q feature.SimulatedRequest) feature.Chosen {
+func choose(q prediction.Request) prediction.Choice {
 	canaries, _ := q.Policy.([]model.Canary)
-	c := feature.Chosen{Whens: make([]string, len(canaries)), Shares: make([]float64, len(canaries))}
+	c := prediction.Choice{Whens: make([]string, len(canaries)), Shares: make([]float64, len(canaries))}
 	left := 1.0
 	for i, a := range canaries {
 		w, _ := a.When.(when)
@@ -52,7 +52,7 @@ func choose(q feature.SimulatedRequest) feature.Chosen {
 
 // decide returns what the header of a request decides, or else the cookie, and
 // which of the two did.
-func (w when) decide(q feature.SimulatedRequest) (said verdict, by string) {
+func (w when) decide(q prediction.Request) (said verdict, by string) {
 	if value, ok := q.Header(w.Header); ok && w.Header != "" {
 		if said = w.byHeader(value); said != undecided {
 			return said, "the header " + headerName(w.Header)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/model/resource"
 )
 
@@ -62,7 +63,7 @@ func Feature() feature.Feature {
 		Settings:  []feature.AnySetting{secret, verify, depth, match, errorPage, pass},
 		Route:     route,
 		Host:      host,
-		Predict:   feature.Predictions{feature.RoutePhase: predict, feature.DeniedPhase: predictRefusal},
+		Predict:   prediction.ByPhase{prediction.RoutePhase: predict, prediction.DeniedPhase: predictRefusal},
 		Lua:       lua,
 		Resources: resources(),
 	}
@@ -203,16 +204,16 @@ func asks(v feature.Values, s feature.AnySetting) bool {
 }
 
 // predict decides as client_certificate.lua does. No certificate is simulated.
-func predict(q feature.SimulatedRequest) feature.Prediction {
+func predict(q prediction.Request) prediction.Answer {
 	p, _ := q.Policy.(policy)
 	asked := q.Encrypted && p.Mode != modeOff
 	switch {
 	case p.Pattern != "" && !asked:
-		return feature.Prediction{Status: 403, Why: "the client has shown no certificate, and its subject must match " + finding.Shorten(p.subject) + " (" + match.Annotation + ")"}
+		return prediction.Answer{Status: 403, Why: "the client has shown no certificate, and its subject must match " + finding.Shorten(p.subject) + " (" + match.Annotation + ")"}
 	case !asked && p.Mode != modeOff:
-		return feature.Prediction{Why: "over http no certificate is asked for (" + secret.Annotation + ")"}
+		return prediction.Answer{Why: "over http no certificate is asked for (" + secret.Annotation + ")"}
 	case !asked:
-		return feature.Prediction{}
+		return prediction.Answer{}
 	}
 	status := "400"
 	if p.Page != nil {
@@ -226,12 +227,12 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 	if p.Pattern != "" {
 		why += ", 403 if its subject does not match " + finding.Shorten(p.subject) + " (" + match.Annotation + ")"
 	}
-	return feature.Prediction{Why: why}
+	return prediction.Answer{Why: why}
 }
 
-func predictRefusal(q feature.SimulatedRequest) feature.Prediction {
+func predictRefusal(q prediction.Request) prediction.Answer {
 	if p, _ := q.Policy.(policy); p.Refuse {
-		return feature.Prediction{Status: 403, Why: "all paths of the host answer 403, because " + secret.Annotation + " is rejected (see the findings)"}
+		return prediction.Answer{Status: 403, Why: "all paths of the host answer 403, because " + secret.Annotation + " is rejected (see the findings)"}
 	}
-	return feature.Prediction{}
+	return prediction.Answer{}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/pem"
 	"fmt"
 
-	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -64,7 +63,7 @@ func readSecret(data map[string][]byte) (s secretData) {
 		// Who has such a key wants certificates to be refused.
 		return secretData{problem: crlKey + " has no revocation list in PEM"}
 	}
-	return secretData{content: feature.NewContent(append(bundle, revoked...))}
+	return secretData{content: model.NewContent(append(bundle, revoked...))}
 }
 
 // readPEM keeps the blocks of one type, each once.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model/prediction"
 )
 
 const (
@@ -67,7 +68,7 @@ func Feature() feature.Feature {
 			enable, allowOrigin, allowMethods, allowHeaders, allowCredentials, exposeHeaders, maxAge,
 		},
 		Route:   route,
-		Predict: feature.Predictions{feature.RoutePhase: predict},
+		Predict: prediction.ByPhase{prediction.RoutePhase: predict},
 		Lua:     lua,
 	}
 }
@@ -122,10 +123,10 @@ func listed(expression, must string) func(string) (string, error) {
 }
 
 // predict is cors.lua's function rewrite in Go.
-func predict(q feature.SimulatedRequest) feature.Prediction {
+func predict(q prediction.Request) prediction.Answer {
 	p, _ := q.Policy.(policy)
 	if q.Method != "OPTIONS" || !p.allows(strings.Join(q.Headers["Origin"], ", ")) {
-		return feature.Prediction{}
+		return prediction.Answer{}
 	}
-	return feature.Prediction{Status: 204, Why: "enable-cors answers OPTIONS requests from an allowed origin"}
+	return prediction.Answer{Status: 204, Why: "enable-cors answers OPTIONS requests from an allowed origin"}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/cors"
+	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/test/featuretest"
 )
 
@@ -49,15 +50,15 @@ func TestPredict(t *testing.T) {
 	t.Parallel()
 	for _, c := range origins {
 		p, _ := read(map[string]string{"cors-allow-origin": c.allow})
-		q := feature.SimulatedRequest{Method: "OPTIONS", Policy: p}
+		q := prediction.Request{Method: "OPTIONS", Policy: p}
 		if c.origin != "" {
 			q.Headers = map[string][]string{"Origin": {c.origin}}
 		}
-		if p != nil && (cors.Feature().Predict[feature.RoutePhase](q).Status == 204) != c.want || p == nil && c.want {
+		if p != nil && (cors.Feature().Predict[prediction.RoutePhase](q).Status == 204) != c.want || p == nil && c.want {
 			t.Errorf("%q allowed, %q asks: want %v", c.allow, c.origin, c.want)
 		}
 		q.Method = "GET"
-		if got := cors.Feature().Predict[feature.RoutePhase](q); got.Status != 0 {
+		if got := cors.Feature().Predict[prediction.RoutePhase](q); got.Status != 0 {
 			t.Errorf("%q allowed, %q asks by GET: %v", c.allow, c.origin, got)
 		}
 	}
@@ -70,8 +71,8 @@ func TestMostOrigins(t *testing.T) {
 		t.Errorf("200 origins: %v", problems)
 	}
 	p, problems := read(map[string]string{"cors-allow-origin": list + "http://b.example"})
-	q := feature.SimulatedRequest{Method: "OPTIONS", Policy: p, Headers: map[string][]string{"Origin": {"http://b.example"}}}
-	if len(problems) != 1 || cors.Feature().Predict[feature.RoutePhase](q).Status != 0 {
+	q := prediction.Request{Method: "OPTIONS", Policy: p, Headers: map[string][]string{"Origin": {"http://b.example"}}}
+	if len(problems) != 1 || cors.Feature().Predict[prediction.RoutePhase](q).Status != 0 {
 		t.Errorf("201 origins: %v, %v", problems, p)
 	}
 }
@@ -89,8 +90,8 @@ func FuzzOrigins(f *testing.F) {
 			}
 			return
 		}
-		q := feature.SimulatedRequest{Method: "OPTIONS", Policy: p, Headers: map[string][]string{"Origin": {origin}}}
-		allowed := cors.Feature().Predict[feature.RoutePhase](q).Status == 204
+		q := prediction.Request{Method: "OPTIONS", Policy: p, Headers: map[string][]string{"Origin": {origin}}}
+		allowed := cors.Feature().Predict[prediction.RoutePhase](q).Status == 204
 		if allowed && !strings.Contains(allow, "*") && !strings.Contains(strings.ToLower(allow), strings.ToLower(origin)) {
 			t.Errorf("%q allows %q", allow, origin)
 		}

@@ -69,7 +69,7 @@ func parseAuthorities(text string) (authorities, error) {
 
 func process(v feature.Values, out *feature.ProcessOut) {
 	if a := authURLCA.Get(v); a.bundle != nil {
-		out.Process.Authorities = feature.NewContent(a.bundle)
+		out.Process.Authorities = model.NewContent(a.bundle)
 	}
 	out.Process.LogsCalls = logCalls.Get(v)
 }

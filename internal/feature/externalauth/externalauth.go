@@ -9,6 +9,7 @@ package externalauth
 import (
 	"embed"
 
+	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/syntax/template"
 
 	"github.com/headgate/headgate/internal/feature"
@@ -184,7 +185,7 @@ func Feature() feature.Feature {
 		Route:     route,
 		Process:   process,
 		Calls:     calls,
-		Predict:   feature.Predictions{feature.AuthPhase: predict},
+		Predict:   prediction.ByPhase{prediction.AuthPhase: predict},
 		Lua:       lua,
 		Resources: resources(),
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/syntax/address"
 	"github.com/headgate/headgate/internal/syntax/header"
 	"github.com/headgate/headgate/internal/syntax/template"
 )
@@ -44,7 +45,7 @@ func parseURL(text string) (target, error) {
 	if _, err := checkURL(text); err != nil {
 		return target{}, err
 	}
-	rest, secure, err := feature.Scheme(text)
+	rest, secure, err := address.Scheme(text)
 	if err != nil {
 		return target{}, err
 	}
@@ -66,7 +67,7 @@ func parseURL(text string) (target, error) {
 		return target{}, err
 	}
 	var varies bool
-	call.Path, varies = feature.PathOf(uri)
+	call.Path, varies = address.PathOf(uri)
 	return target{text, call, template, bare, varies}, nil
 }
 
@@ -75,7 +76,7 @@ func parseURL(text string) (target, error) {
 var ofHost = []string{"$host", "$http_host", "$best_http_host"}
 
 func parseAuthority(text string, secure bool) (model.Call, error) {
-	call, err := feature.Authority(text, secure)
+	call, err := address.Authority(text, secure)
 	if err != nil {
 		return model.Call{}, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/syntax/header"
 	"github.com/headgate/headgate/internal/syntax/snippet"
 	"github.com/headgate/headgate/internal/syntax/template"
@@ -196,12 +197,12 @@ func proxyHeadersOf(v feature.Values, out *feature.RouteOut) (list [][2]any, ok 
 }
 
 // predict does not call the service.
-func predict(q feature.SimulatedRequest) feature.Prediction {
+func predict(q prediction.Request) prediction.Answer {
 	p, _ := q.Policy.(policy)
 	denies := "401, 403"
 	if p.SignIn != nil {
 		denies = "302 to " + p.signInBy + ", 403"
 	}
-	return feature.Prediction{Why: fmt.Sprintf("the auth service %s is called first, and may deny the request: %s, or 500 if it fails (%s)",
+	return prediction.Answer{Why: fmt.Sprintf("the auth service %s is called first, and may deny the request: %s, or 500 if it fails (%s)",
 		finding.Shorten(p.url), denies, p.by)}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/syntax/header"
 	"github.com/headgate/headgate/internal/syntax/template"
 )
@@ -48,7 +49,7 @@ func Feature() feature.Feature {
 		Settings: []feature.AnySetting{requestHeaders, responseHeaders},
 		Route:    route,
 		Process:  process,
-		Predict:  feature.Predictions{feature.RoutePhase: predict},
+		Predict:  prediction.ByPhase{prediction.RoutePhase: predict},
 		Lua:      lua,
 	}
 }
@@ -164,9 +165,9 @@ func (p *policy) forResponses(v feature.Values, out *feature.ProcessOut) {
 }
 
 // predict says that requests are refused, as global_headers.lua does.
-func predict(q feature.SimulatedRequest) feature.Prediction {
+func predict(q prediction.Request) prediction.Answer {
 	if p, _ := q.Global.(policy); !p.Denied || q.Policy == nil {
-		return feature.Prediction{}
+		return prediction.Answer{}
 	}
-	return feature.Prediction{Status: 503, Why: "the ConfigMap of " + requestHeaders.Key + " can't be used: it is not known which headers backends must get"}
+	return prediction.Answer{Status: 503, Why: "the ConfigMap of " + requestHeaders.Key + " can't be used: it is not known which headers backends must get"}
 }

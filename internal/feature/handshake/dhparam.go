@@ -75,7 +75,7 @@ func dhFor(v feature.Values, out *feature.ProcessOut) model.Content {
 		out.Reject(dhParam, finding.InvalidValue, fmt.Sprintf("invalid Secret %s: %v", dhParam.Get(v), params.bad))
 		return model.Content{}
 	}
-	content := feature.NewContent(params.pem)
+	content := model.NewContent(params.pem)
 	trial := feature.Trial{
 		Files: []model.Content{content},
 		Lines: func(folder string) (http, location []string) {

@@ -14,6 +14,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/syntax/address"
 )
 
 // The protocols of checks.
@@ -150,7 +151,7 @@ var parseService = feature.Matching(`^[A-Za-z0-9._/-]+$`, maxTarget, "must be at
 
 // parseHost reads a name or address with an optional port, in lower case.
 func parseHost(text string) (string, error) {
-	if _, err := feature.Authority(text, false); err != nil || strings.Contains(text, "$") {
+	if _, err := address.Authority(text, false); err != nil || strings.Contains(text, "$") {
 		return "", errors.New("must be a host name or address, with an optional port")
 	}
 	return strings.ToLower(text), nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/prediction"
 )
 
 const name = "https_redirect"
@@ -73,7 +74,7 @@ func Feature() feature.Feature {
 		},
 		Route:   route,
 		Process: process,
-		Predict: feature.Predictions{feature.RoutePhase: predict},
+		Predict: prediction.ByPhase{prediction.RoutePhase: predict},
 		Lua:     lua,
 	}
 }

@@ -5,17 +5,17 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model/prediction"
 )
 
 var withoutPort = regexp.MustCompile(`:[0-9]+$`)
 
 // predict is httpsredirect.lua's function rewrite in Go.
-func predict(q feature.SimulatedRequest) feature.Prediction {
+func predict(q prediction.Request) prediction.Answer {
 	p, _ := q.Policy.(policy)
 	all, _ := q.Global.(everywhere)
 	if !p.Always && !q.HasTLS || q.Scheme != "http" {
-		return feature.Prediction{}
+		return prediction.Answer{}
 	}
 	uri, host, port := q.URI, q.HostName, ""
 	if q.Asked != "" {
@@ -31,5 +31,5 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 	if p.Always {
 		why = "force-ssl-redirect is set"
 	}
-	return feature.Prediction{Status: all.Code, Location: "https://" + host + port + uri, Why: why}
+	return prediction.Answer{Status: all.Code, Location: "https://" + host + port + uri, Why: why}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/syntax/address"
 	"github.com/headgate/headgate/internal/syntax/template"
 )
 
@@ -39,7 +40,7 @@ func parseTarget(text string) (target, error) {
 	if _, err := checkTarget(text); err != nil {
 		return target{}, err
 	}
-	rest, secure, err := feature.Scheme(text)
+	rest, secure, err := address.Scheme(text)
 	if err != nil {
 		return target{}, err
 	}
@@ -51,7 +52,7 @@ func parseTarget(text string) (target, error) {
 	if at := ownPath.FindStringIndex(rest); at != nil {
 		end = min(end, at[0])
 	}
-	call, err := feature.Authority(rest[:end], secure)
+	call, err := address.Authority(rest[:end], secure)
 	if err != nil {
 		return target{}, err
 	}
@@ -71,7 +72,7 @@ func parseTarget(text string) (target, error) {
 		return target{}, err
 	}
 	var varies bool
-	call.Path, varies = feature.PathOf(uri)
+	call.Path, varies = address.PathOf(uri)
 	return target{text, call, template, varies}, nil
 }
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model/prediction"
 )
 
 // TestEngineOf: the first text with a SecRuleEngine decides, and in it the last one.
@@ -25,7 +25,7 @@ func TestEngineOf(t *testing.T) {
 		}
 	}
 	for engine, want := range map[engine]string{engineUnknown: "403, or", engineDetects: "only reports", engineOff: "inspects nothing"} {
-		if got := predict(feature.SimulatedRequest{Policy: policy{engine: engine}}); !strings.Contains(got.Why, want) || got.Status != 0 {
+		if got := predict(prediction.Request{Policy: policy{engine: engine}}); !strings.Contains(got.Why, want) || got.Status != 0 {
 			t.Errorf("%v: %v", engine, got)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model/directive"
+	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/model/resource"
 	"github.com/headgate/headgate/internal/syntax/template"
 )
@@ -97,8 +98,8 @@ func Feature() feature.Feature {
 		Settings: []feature.AnySetting{enable, coreRules, coreRulesKey, snippet, snippetKey, transactionID},
 		Route:    route,
 		Process:  process,
-		Predict: feature.Predictions{
-			feature.GuardPhase: predict,
+		Predict: prediction.ByPhase{
+			prediction.GuardPhase: predict,
 		},
 		Directives: directives(),
 		Lua:        lua,
@@ -117,15 +118,15 @@ type policy struct {
 }
 
 // predict says whether ModSecurity may refuse requests. What rules do by ctl is not known.
-func predict(q feature.SimulatedRequest) feature.Prediction {
+func predict(q prediction.Request) prediction.Answer {
 	p, _ := q.Policy.(policy)
 	switch p.engine {
 	case engineOff:
-		return feature.Prediction{Why: "ModSecurity inspects nothing: the last SecRuleEngine is Off (enable-modsecurity)"}
+		return prediction.Answer{Why: "ModSecurity inspects nothing: the last SecRuleEngine is Off (enable-modsecurity)"}
 	case engineDetects:
-		return feature.Prediction{Why: "ModSecurity only reports, unless a rule has ctl:ruleEngine=On: SecRuleEngine must be On in modsecurity-snippet (enable-modsecurity)"}
+		return prediction.Answer{Why: "ModSecurity only reports, unless a rule has ctl:ruleEngine=On: SecRuleEngine must be On in modsecurity-snippet (enable-modsecurity)"}
 	}
-	return feature.Prediction{Why: "403, or another status that a rule has, if ModSecurity refuses the request (enable-modsecurity)"}
+	return prediction.Answer{Why: "403, or another status that a rule has, if ModSecurity refuses the request (enable-modsecurity)"}
 }
 
 func route(v feature.Values, out *feature.RouteOut) {

@@ -73,9 +73,9 @@ func ruleSetOf(v feature.Values, out *feature.RouteOut) (s ruleSet, ok bool) {
 		s, includes = byKeys(v)
 	}
 	if own.text != "" {
-		s.tenant = feature.NewContent([]byte(bounds + own.text))
+		s.tenant = model.NewContent([]byte(bounds + own.text))
 	} else if !everywhere {
-		s.base = feature.NewContent([]byte(base))
+		s.base = model.NewContent([]byte(base))
 	}
 	if !includes {
 		s.engine = engineOf(own.text, string(s.base.Bytes))
@@ -101,7 +101,7 @@ func byKeys(v feature.Values) (s ruleSet, includes bool) {
 	if key.text != "" {
 		text = key.text
 	}
-	return ruleSet{base: feature.NewContent([]byte(text)), wantsCore: coreRulesKey.Get(v) || key.core}, key.includes
+	return ruleSet{base: model.NewContent([]byte(text)), wantsCore: coreRulesKey.Get(v) || key.core}, key.includes
 }
 
 // addCore adds the core rules, or what removes them. It is false if they are wanted and there
@@ -114,9 +114,9 @@ func (s *ruleSet) addCore(v feature.Values, includes bool) bool {
 	if !s.wantsCore {
 		settings = withoutCoreRules
 	}
-	s.settings = feature.NewContent([]byte(settings))
+	s.settings = model.NewContent([]byte(settings))
 	if rules != "" && !includes {
-		s.core = feature.NewContent([]byte(rules))
+		s.core = model.NewContent([]byte(rules))
 	}
 	return true
 }

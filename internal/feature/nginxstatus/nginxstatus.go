@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/syntax/address"
 )
 
 const doc = " that get /nginx_status at names that no Ingress has, separated by commas. The connection must come from there too, without a believed header such as X-Forwarded-For. Invalid entries get nothing."
@@ -59,7 +60,7 @@ func Feature() feature.Feature {
 			}
 			text := strings.Trim(four.Get(v)+","+six.Get(v), ",")
 			// Each entry was read before.
-			if list, err := feature.ParseNetworks(text); err == nil && text != "" {
+			if list, err := address.ParseNetworks(text); err == nil && text != "" {
 				out.Process.StatusClients = model.PackedNetworks{Text: text, Bytes: list.Content().Bytes}
 				return
 			}

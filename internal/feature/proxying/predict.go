@@ -4,20 +4,20 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model/prediction"
 )
 
 // predict returns proxying.lua's check of the length that a request announces. AtJump is
 // the one before a jump, or NGINX's own where its limit is the exact one: both come after
 // guards.
-func predict(atJump bool) func(feature.SimulatedRequest) feature.Prediction {
-	return func(q feature.SimulatedRequest) feature.Prediction {
+func predict(atJump bool) func(prediction.Request) prediction.Answer {
+	return func(q prediction.Request) prediction.Answer {
 		p, _ := q.Policy.(policy)
 		text, _ := q.Header("content_length")
 		length, err := strconv.ParseInt(text, 10, 64)
 		if (q.Jumps || p.AtStep) != atJump || err != nil || p.Body == 0 || length <= p.Body {
-			return feature.Prediction{}
+			return prediction.Answer{}
 		}
-		return feature.Prediction{Status: 413, Why: fmt.Sprintf("proxy-body-size allows %d bytes", p.Body)}
+		return prediction.Answer{Status: 413, Why: fmt.Sprintf("proxy-body-size allows %d bytes", p.Body)}
 	}
 }

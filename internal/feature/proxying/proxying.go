@@ -9,6 +9,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/prediction"
 )
 
 const name = "proxying"
@@ -104,7 +105,7 @@ func Feature() feature.Feature {
 			retry, retryTime, retryTries, retryNonIdempotent,
 		},
 		Route:      route,
-		Predict:    feature.Predictions{feature.RoutePhase: predict(false), feature.GuardPhase: predict(true)},
+		Predict:    prediction.ByPhase{prediction.RoutePhase: predict(false), prediction.GuardPhase: predict(true)},
 		Lua:        lua,
 		Directives: directives(),
 	}

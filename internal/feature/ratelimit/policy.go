@@ -12,6 +12,8 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/prediction"
+	"github.com/headgate/headgate/internal/syntax/address"
 	"github.com/headgate/headgate/internal/syntax/template"
 )
 
@@ -35,7 +37,7 @@ type policy struct {
 	Rate      int `json:"rate,omitempty"`
 	RateAfter int `json:"rate_after,omitempty"`
 
-	allow     *feature.Networks
+	allow     *address.Networks
 	allowedBy string
 	// by is the text of Key.
 	by string
@@ -109,9 +111,9 @@ func id(o model.Origin) string {
 }
 
 // predict says what may be refused.
-func predict(q feature.SimulatedRequest) feature.Prediction {
+func predict(q prediction.Request) prediction.Answer {
 	p, _ := q.Policy.(policy)
-	return feature.Prediction{Why: strings.Join(slices.DeleteFunc([]string{p.why(q.From), p.Window.why(q.From)}, func(why string) bool { return why == "" }), "; ")}
+	return prediction.Answer{Why: strings.Join(slices.DeleteFunc([]string{p.why(q.From), p.Window.why(q.From)}, func(why string) bool { return why == "" }), "; ")}
 }
 
 // why says what the limits of this replica may refuse to a client.

@@ -7,7 +7,9 @@ import (
 	"fmt"
 
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/model/resource"
+	"github.com/headgate/headgate/internal/syntax/address"
 )
 
 const name = "rate_limit"
@@ -34,12 +36,12 @@ var (
 		Annotation: "limit-burst-multiplier", Default: defaultMultiplier, Parse: feature.Int(0, maxLimit), Risk: feature.Low,
 		Doc: "How many times the number of limit-rps, and of limit-rpm, a client may send at once.",
 	}
-	allowlist = feature.Setting[*feature.Networks]{
-		Annotation: "limit-allowlist", Parse: feature.ParseNetworks, OnInvalid: feature.Deny, Risk: feature.Low,
+	allowlist = feature.Setting[*address.Networks]{
+		Annotation: "limit-allowlist", Parse: address.ParseNetworks, OnInvalid: feature.Deny, Risk: feature.Low,
 		Doc: "The addresses and networks of clients that are not limited, separated by commas.",
 	}
-	whitelist = feature.Setting[*feature.Networks]{
-		Annotation: "limit-whitelist", Parse: feature.ParseNetworks, OnInvalid: feature.Deny, When: asksWhitelist, Risk: feature.Low,
+	whitelist = feature.Setting[*address.Networks]{
+		Annotation: "limit-whitelist", Parse: address.ParseNetworks, OnInvalid: feature.Deny, When: asksWhitelist, Risk: feature.Low,
 		Doc: "The old name of limit-allowlist. It is used if that is not set, or empty.",
 	}
 	rate = feature.Setting[int]{
@@ -97,7 +99,7 @@ func Feature() feature.Feature {
 			globalLimit, globalWindow, globalKey, globalIgnored, globalStatus,
 		},
 		Route:   route,
-		Predict: feature.Predictions{feature.LimitPhase: predict},
+		Predict: prediction.ByPhase{prediction.LimitPhase: predict},
 		Lua:     lua,
 
 		CountsTogether: true,

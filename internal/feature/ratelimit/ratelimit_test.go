@@ -6,6 +6,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/ratelimit"
+	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/test/featuretest"
 )
 
@@ -34,11 +35,11 @@ func TestPredict(t *testing.T) {
 		if len(problems) > 0 || len(route.Policies) != 1 {
 			t.Fatalf("%v: %d policies, problems %v", c.annotations, len(route.Policies), problems)
 		}
-		q := feature.SimulatedRequest{Policy: route.Policies[0].Value}
+		q := prediction.Request{Policy: route.Policies[0].Value}
 		if c.from != "" {
 			q.From = netip.MustParseAddr(c.from)
 		}
-		if got := f.Predict[feature.LimitPhase](q); got != (feature.Prediction{Why: c.want}) {
+		if got := f.Predict[prediction.LimitPhase](q); got != (prediction.Answer{Why: c.want}) {
 			t.Errorf("%v from %s: %+v, want %q", c.annotations, c.from, got, c.want)
 		}
 	}
@@ -56,18 +57,18 @@ func TestPredict(t *testing.T) {
 		"": local + "; unless the client's address is in limit-allowlist; " + global + "; unless the client's address is in global-rate-limit-ignored-cidrs",
 	} {
 		route, _ := featuretest.Read(f, window, nil, feature.Objects{})
-		q := feature.SimulatedRequest{Policy: route.Policies[0].Value}
+		q := prediction.Request{Policy: route.Policies[0].Value}
 		if from != "" {
 			q.From = netip.MustParseAddr(from)
 		}
-		if got := f.Predict[feature.LimitPhase](q); got != (feature.Prediction{Why: want}) {
+		if got := f.Predict[prediction.LimitPhase](q); got != (prediction.Answer{Why: want}) {
 			t.Errorf("over replicas, from %s: %+v, want %q", from, got, want)
 		}
 	}
 	keyed, _ := featuretest.Read(f, map[string]string{"limit-connections": "1"}, map[string]string{"limit-conn-zone-variable": "$http_x_api_key"}, feature.Objects{})
 	const want = "503 if the client's requests in progress are more than 1 (limit-connections); " +
 		"a client is who has the same $http_x_api_key, and without one is not limited (limit-conn-zone-variable)"
-	if got := f.Predict[feature.LimitPhase](feature.SimulatedRequest{Policy: keyed.Policies[0].Value}); got != (feature.Prediction{Why: want}) {
+	if got := f.Predict[prediction.LimitPhase](prediction.Request{Policy: keyed.Policies[0].Value}); got != (prediction.Answer{Why: want}) {
 		t.Errorf("by a key: %+v, want %q", got, want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/syntax/address"
 	"github.com/headgate/headgate/internal/syntax/template"
 )
 
@@ -34,8 +35,8 @@ var (
 		Annotation: "global-rate-limit-key", Default: clientKey{text: "$remote_addr"}, Parse: parseKey, OnInvalid: feature.Deny, When: hasStore, Denial: withStore, Risk: feature.High,
 		Doc: "What a client is for global-rate-limit: a text, usually with variables. Requests for which it is empty are not limited.",
 	}
-	globalIgnored = feature.Setting[*feature.Networks]{
-		Annotation: "global-rate-limit-ignored-cidrs", Parse: feature.ParseNetworks, OnInvalid: feature.Deny, When: hasStore, Denial: withStore, Risk: feature.Medium,
+	globalIgnored = feature.Setting[*address.Networks]{
+		Annotation: "global-rate-limit-ignored-cidrs", Parse: address.ParseNetworks, OnInvalid: feature.Deny, When: hasStore, Denial: withStore, Risk: feature.Medium,
 		Doc: "The addresses and networks of clients that global-rate-limit does not limit, separated by commas.",
 	}
 	globalStatus = feature.Setting[int]{
@@ -55,7 +56,7 @@ type window struct {
 	Key     template.Template `json:"key,omitempty"`
 	Allow   string            `json:"allow,omitempty"`
 
-	allow *feature.Networks
+	allow *address.Networks
 	by    string
 }
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/syntax/template"
 
 	"github.com/headgate/headgate/internal/feature"
@@ -63,7 +64,7 @@ func Feature() feature.Feature {
 		Route:    route,
 		Host:     host,
 		Names:    names,
-		Predict:  feature.Predictions{feature.RoutePhase: predict},
+		Predict:  prediction.ByPhase{prediction.RoutePhase: predict},
 		Causes:   map[feature.Effect]string{feature.WWWRedirect: fromToWWW.Annotation},
 		Lua:      lua,
 	}

@@ -3,24 +3,24 @@ package rewrite
 import (
 	"strconv"
 
-	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/syntax/pcre"
 )
 
 // predict is rewrite.lua's function rewrite in Go.
-func predict(q feature.SimulatedRequest) feature.Prediction {
+func predict(q prediction.Request) prediction.Answer {
 	p, _ := q.Policy.(policy)
 	if !p.Redirect {
-		return feature.Prediction{}
+		return prediction.Answer{}
 	}
 	groups, err := find(p.Pattern, q.Path)
 	if err != nil {
-		return feature.Prediction{Status: 500, Why: "the route's path takes too long to compare: " + err.Error()}
+		return prediction.Answer{Status: 500, Why: "the route's path takes too long to compare: " + err.Error()}
 	}
 	if groups == nil {
-		return feature.Prediction{}
+		return prediction.Answer{}
 	}
-	target := feature.EscapePath(feature.Predict(p.Target, q, func(name string) (string, bool) {
+	target := prediction.EscapePath(prediction.Expand(p.Target, q, func(name string) (string, bool) {
 		n, err := strconv.Atoi(name)
 		if err != nil {
 			return "", false
@@ -33,7 +33,7 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 	if query := q.Query(); query != "" {
 		target += "?" + query
 	}
-	return feature.Prediction{Status: 302, Location: target, Why: "rewrite-target is a URL"}
+	return prediction.Answer{Status: 302, Location: target, Why: "rewrite-target is a URL"}
 }
 
 func find(pattern, path string) ([][2]int, error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/syntax/template"
 
 	"github.com/headgate/headgate/internal/feature"
@@ -52,7 +53,7 @@ func Feature() feature.Feature {
 		Settings: []feature.AnySetting{useRegex, rewriteTarget, forwardedPrefix, logRewrites},
 		Route:    route,
 		Patterns: patterns,
-		Predict:  feature.Predictions{feature.RoutePhase: predict},
+		Predict:  prediction.ByPhase{prediction.RoutePhase: predict},
 		Lua:      lua,
 	}
 }

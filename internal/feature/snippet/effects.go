@@ -8,6 +8,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/model/directive"
+	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/syntax/snippet"
 )
 
@@ -45,7 +46,7 @@ func Access() feature.Feature {
 				out.Policy = struct{}{}
 			}
 		},
-		Predict: feature.Predictions{feature.AuthPhase: feature.MayAnswer("403 if the client's address is denied (allow and deny in a snippet)")},
+		Predict: prediction.ByPhase{prediction.AuthPhase: prediction.MayAnswer("403 if the client's address is denied (allow and deny in a snippet)")},
 		Lua:     accessLua,
 	}
 }
@@ -71,7 +72,7 @@ func Effects() feature.Feature {
 			out.Process.ShowsPages = feature.AllowsSnippets(v)
 		},
 		Directives: directive.List{catchesOwn, catchesAll},
-		Predict:    feature.Predictions{feature.LimitPhase: predictErrorPage},
+		Predict:    prediction.ByPhase{prediction.LimitPhase: predictErrorPage},
 		Lua:        effectsLua,
 	}
 }

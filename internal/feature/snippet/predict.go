@@ -6,23 +6,23 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/syntax/snippet"
 )
 
 // predict says what the steps of a snippet may do to a request.
-func predict(q feature.SimulatedRequest) feature.Prediction {
+func predict(q prediction.Request) prediction.Answer {
 	switch p := q.Policy.(type) {
 	case routePolicy:
 		return predictSteps(p.Location, configurationSnippet.Annotation)
 	case hostPolicy:
 		return predictSteps(p.server, serverSnippet.Annotation)
 	}
-	return feature.Prediction{}
+	return prediction.Answer{}
 }
 
 // predictSteps simulates a return that is always reached, if its text has no variables.
-func predictSteps(p snippet.Program, annotation string) feature.Prediction {
+func predictSteps(p snippet.Program, annotation string) prediction.Answer {
 	if len(p.Locations) == 0 && len(p.Steps) > 0 && p.Steps[0].Return != 0 {
 		step := p.Steps[0]
 		location, plain := "", true
@@ -30,10 +30,10 @@ func predictSteps(p snippet.Program, annotation string) feature.Prediction {
 			location, plain = location+piece.Literal, plain && piece.Variable == ""
 		}
 		if step.Return < 300 || step.Return >= 400 {
-			return feature.Prediction{Status: step.Return, Why: annotation + " returns it"}
+			return prediction.Answer{Status: step.Return, Why: annotation + " returns it"}
 		}
 		if plain && !strings.HasPrefix(location, "/") {
-			return feature.Prediction{Status: step.Return, Location: location, Why: annotation + " returns it"}
+			return prediction.Answer{Status: step.Return, Location: location, Why: annotation + " returns it"}
 		}
 	}
 	var does []string
@@ -44,9 +44,9 @@ func predictSteps(p snippet.Program, annotation string) feature.Prediction {
 		does = append(does, "another path")
 	}
 	if len(does) == 0 {
-		return feature.Prediction{}
+		return prediction.Answer{}
 	}
-	return feature.Prediction{Why: fmt.Sprintf("%s, if a step of the snippet says so (%s)", strings.Join(does, " or "), annotation)}
+	return prediction.Answer{Why: fmt.Sprintf("%s, if a step of the snippet says so (%s)", strings.Join(does, " or "), annotation)}
 }
 
 // returned are the statuses that a program may answer with, in order.
@@ -89,9 +89,9 @@ func each(p snippet.Program, walk func([]snippet.Step)) {
 }
 
 // predictErrorPage says that error pages may answer instead of what is refused.
-func predictErrorPage(q feature.SimulatedRequest) feature.Prediction {
+func predictErrorPage(q prediction.Request) prediction.Answer {
 	if p, ok := q.Policy.(effectsPolicy); ok && p.Phases["error_page"] {
-		return feature.Prediction{Why: "what error_page says, if the response has one of its statuses (error_page in a snippet)"}
+		return prediction.Answer{Why: "what error_page says, if the response has one of its statuses (error_page in a snippet)"}
 	}
-	return feature.Prediction{}
+	return prediction.Answer{}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/syntax/snippet"
 )
 
@@ -39,7 +40,7 @@ func Feature() feature.Feature {
 		Settings: []feature.AnySetting{configurationSnippet, serverSnippet},
 		Route:    route,
 		Host:     host,
-		Predict:  feature.Predictions{feature.RoutePhase: predict},
+		Predict:  prediction.ByPhase{prediction.RoutePhase: predict},
 		Lua:      lua,
 	}
 }

@@ -1,4 +1,4 @@
-package feature
+package prediction
 
 // A Phase is a step of a request in which features may answer it instead of a
 // backend, in this order.
@@ -22,34 +22,14 @@ const (
 	DeniedPhase
 )
 
-// An Effect is what the core does because of a setting. Feature.Causes names the
-// setting, for explanations.
-type Effect string
-
-// The effects.
-const (
-	// WWWRedirect redirects a name with or without "www." to the host.
-	WWWRedirect Effect = "www redirect"
-	// RejectUnknown ends TLS handshakes for names that no host has.
-	RejectUnknown Effect = "reject unknown names"
-	// FallbackBackend answers where a route's backend has no endpoint.
-	FallbackBackend Effect = "fallback backend"
-	// ErrorPage has another backend respond instead of errors.
-	ErrorPage Effect = "error page"
-	// AnyAuth requires one of several auth checks.
-	AnyAuth Effect = "any authentication"
-	// TrustedPeers are those whose headers say who asks.
-	TrustedPeers Effect = "trusted peers"
-)
-
-// Predictions predict what a feature's policy on a route answers to a request, by phase.
+// ByPhase predicts what a feature's policy on a route answers to a request, by phase.
 // Without one the feature never answers in that phase. In AuthPhase, the Status is 401 or
 // 403 if the auth check denies the request; 0 with a Why means that something else decides.
-type Predictions map[Phase]func(SimulatedRequest) Prediction
+type ByPhase map[Phase]func(Request) Answer
 
 // MayAnswer is for features that do not simulate their answers. The sentence has the status
 // and, in parentheses, the setting: "429 if the client has too many requests per second
 // (limit-rps)".
-func MayAnswer(sentence string) func(SimulatedRequest) Prediction {
-	return func(SimulatedRequest) Prediction { return Prediction{Why: sentence} }
+func MayAnswer(sentence string) func(Request) Answer {
+	return func(Request) Answer { return Answer{Why: sentence} }
 }

@@ -1,4 +1,6 @@
-package feature
+// Package prediction is what features predict of a simulated request: what they answer to it,
+// and which backend they choose. It is plain data, and knows no feature.
+package prediction
 
 import (
 	"fmt"
@@ -8,8 +10,8 @@ import (
 	"github.com/headgate/headgate/internal/syntax/template"
 )
 
-// A SimulatedRequest is a request whose response is predicted.
-type SimulatedRequest struct {
+// A Request is a request whose response is predicted.
+type Request struct {
 	// Scheme is http or https. Method is in capitals.
 	Scheme, Method string
 	// Encrypted is set where the connection to NGINX is TLS, also if a believed load
@@ -45,8 +47,8 @@ type SimulatedRequest struct {
 	HasEndpoint func(backend string) bool
 }
 
-// A Prediction is what a feature answers instead of a backend.
-type Prediction struct {
+// An Answer is what a feature answers instead of a backend.
+type Answer struct {
 	// Status is an HTTP status, 0 where the feature lets the request pass.
 	Status int
 	// Location is where a redirect leads.
@@ -58,8 +60,8 @@ type Prediction struct {
 	Neutral bool
 }
 
-// A Chosen says which of a route's canaries get a request.
-type Chosen struct {
+// A Choice says which of a route's canaries get a request.
+type Choice struct {
 	// Backend is the key of the canary that gets the request for sure. If it is empty,
 	// Shares decide, or else the route's own backend gets it. Why is the reason, as a
 	// sentence; it may be empty where Shares decide.
@@ -72,7 +74,7 @@ type Chosen struct {
 }
 
 // Header is what NGINX has in $http_NAME. It ignores headers with underscores.
-func (q SimulatedRequest) Header(name string) (value string, ok bool) {
+func (q Request) Header(name string) (value string, ok bool) {
 	if name == "host" && len(q.Headers["Host"]) == 0 {
 		return q.Authority, q.Authority != ""
 	}
@@ -86,7 +88,7 @@ func (q SimulatedRequest) Header(name string) (value string, ok bool) {
 }
 
 // Cookie is what NGINX has in $cookie_NAME: the first one, case-insensitively.
-func (q SimulatedRequest) Cookie(name string) (value string, ok bool) {
+func (q Request) Cookie(name string) (value string, ok bool) {
 	for _, line := range q.Headers["Cookie"] {
 		for cookie := range strings.FieldsFuncSeq(line, func(c rune) bool { return c == ';' || c == ',' }) {
 			key, value, ok := strings.Cut(cookie, "=")
@@ -99,14 +101,14 @@ func (q SimulatedRequest) Cookie(name string) (value string, ok bool) {
 }
 
 // Query is the part of the URI after the question mark.
-func (q SimulatedRequest) Query() string {
+func (q Request) Query() string {
 	_, query, _ := strings.Cut(q.URI, "?")
 	return query
 }
 
-// Predict fills a template in for a simulated request: group returns the text of a group of the route's path.
+// Expand fills a template in for a simulated request: group returns the text of a group of the route's path.
 // Variables that only a real request has keep their names.
-func Predict(t template.Template, q SimulatedRequest, group func(name string) (text string, ok bool)) string {
+func Expand(t template.Template, q Request, group func(name string) (text string, ok bool)) string {
 	var b strings.Builder
 	for _, p := range t {
 		text, ok := p.Literal, p.Variable == ""

@@ -1,4 +1,4 @@
-package feature_test
+package address_test
 
 import (
 	"encoding/binary"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/syntax/address"
 )
 
 // FuzzNetworks reads lists. One that is taken has exactly the addresses of its entries, by
@@ -20,7 +20,7 @@ func FuzzNetworks(f *testing.F) {
 		f.Add(text, "10.1.2.3")
 	}
 	f.Fuzz(func(t *testing.T, text, also string) {
-		list, err := feature.ParseNetworks(text)
+		list, err := address.ParseNetworks(text)
 		if err != nil {
 			if list != nil {
 				t.Errorf("%q is used and has the error %v", text, err)
@@ -81,10 +81,10 @@ func inBytes(bytes []byte, address netip.Addr) bool {
 
 func TestNetworksAreBounded(t *testing.T) {
 	t.Parallel()
-	if _, err := feature.ParseNetworks(strings.Repeat("10.0.0.1,", 20000) + "10.0.0.1"); err == nil {
+	if _, err := address.ParseNetworks(strings.Repeat("10.0.0.1,", 20000) + "10.0.0.1"); err == nil {
 		t.Error("a list of 20,001 entries is taken")
 	}
-	list, err := feature.ParseNetworks(strings.Repeat("10.0.0.1,", 19999) + "10.0.0.1")
+	list, err := address.ParseNetworks(strings.Repeat("10.0.0.1,", 19999) + "10.0.0.1")
 	if err != nil || len(list.Content().Bytes) != 12 {
 		t.Errorf("20,000 equal entries: %v", err)
 	}

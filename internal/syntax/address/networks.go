@@ -1,4 +1,6 @@
-package feature
+// Package address reads addresses as settings have them: lists of networks that clients are compared
+// with, and URLs of services.
+package address
 
 import (
 	"cmp"
@@ -73,7 +75,7 @@ func ParseNetworks(text string) (*Networks, error) {
 		}
 		*bounds = joined(*bounds, p)
 	}
-	list.content = NewContent(list.pack())
+	list.content = model.NewContent(list.pack())
 	return list, nil
 }
 

@@ -1,0 +1,21 @@
+package feature
+
+// An Effect is what the core does because of a setting. Feature.Causes names the
+// setting, for explanations.
+type Effect string
+
+// The effects.
+const (
+	// WWWRedirect redirects a name with or without "www." to the host.
+	WWWRedirect Effect = "www redirect"
+	// RejectUnknown ends TLS handshakes for names that no host has.
+	RejectUnknown Effect = "reject unknown names"
+	// FallbackBackend answers where a route's backend has no endpoint.
+	FallbackBackend Effect = "fallback backend"
+	// ErrorPage has another backend respond instead of errors.
+	ErrorPage Effect = "error page"
+	// AnyAuth requires one of several auth checks.
+	AnyAuth Effect = "any authentication"
+	// TrustedPeers are those whose headers say who asks.
+	TrustedPeers Effect = "trusted peers"
+)
