@@ -97,7 +97,7 @@ var knows = []struct {
 	},
 	{"internal/command/certgen", []string{"internal/admission/certgen", "internal/command/release", "internal/command/usage", "internal/source/kube"}, "it has flags and a log: certificates are made by admission/certgen"},
 	{"internal/command/waitshutdown", []string{"internal/command/release", "internal/command/usage", "internal/nginx/rundir"}, "it knows processes and sockets: what runs in them is for others"},
-	{"internal/command/printtemplate", []string{"internal/command/usage", "internal/plan"}, "it prints a text of plan"},
+	{"internal/command/printtemplate", []string{"internal/command/usage", "internal/plan/nginxconf"}, "it prints a text of nginxconf"},
 	{
 		"cmd/headgate",
 		[]string{
@@ -202,7 +202,8 @@ var knows = []struct {
 	{"internal/explain/text", []string{"internal/explain"}, "it writes what an explanation says: what that follows from is for explain"},
 	{"internal/unit", []string{"internal/model"}, "a unit is packed from the model alone: what builds it and what pushes it is for others"},
 	{"internal/router", []string{"internal/model", "internal/syntax/nginxsyntax", "internal/syntax/pcre", "internal/unit"}, "it routes by packed units as Lua does: what they were built from is for who explains"},
-	{"internal/plan", []string{"internal/model/directive", "internal/model/logging", "internal/finding", "internal/model", "internal/syntax/nginxsyntax", "internal/syntax/pcre", "internal/model/resource", "internal/unit"}, "plan turns the model into bytes: pass it values of package model"},
+	{"internal/plan/nginxconf", []string{"internal/model", "internal/model/directive", "internal/model/logging", "internal/model/resource", "internal/syntax/nginxsyntax", "internal/syntax/pcre"}, "it writes what it gets: when NGINX is reloaded is for plan"},
+	{"internal/plan", []string{"internal/finding", "internal/model", "internal/model/directive", "internal/plan/nginxconf", "internal/unit"}, "plan turns the model into bytes: pass it values of package model"},
 	{"internal/observe/traffic", []string{"internal/finding", "internal/model", "internal/observe/tracker"}, "it adds up reports: who fetches them is handed in"},
 	{"internal/observe/tracing", []string{"internal/model"}, "it exports what is reported: who fetches reports is handed in"},
 	{"internal/cluster/limitstore", nil, "it brings counters from replica to replica: how NGINX is asked is handed in"},
@@ -221,7 +222,7 @@ var forbidden = []struct {
 	advice  string
 }{
 	{
-		[]string{"internal/build", "internal/build/…", "internal/model", "internal/unit", "internal/router", "internal/plan", "internal/finding", "internal/feature", "internal/feature/…", "internal/syntax/pcre", "internal/explain", "internal/command/leftover", "internal/syntax/nginxsyntax", "internal/source/file/manifest"},
+		[]string{"internal/build", "internal/build/…", "internal/model", "internal/unit", "internal/router", "internal/plan", "internal/plan/…", "internal/finding", "internal/feature", "internal/feature/…", "internal/syntax/pcre", "internal/explain", "internal/command/leftover", "internal/syntax/nginxsyntax", "internal/source/file/manifest"},
 		[]string{
 			"os", "os/…", "io/ioutil", "path/filepath", "syscall", "net", "net/http", "net/http/…",
 			"log", "log/…", "math/rand", "math/rand/…", "crypto/rand", "k8s.io/client-go/…", "k8s.io/klog/…",
@@ -229,7 +230,7 @@ var forbidden = []struct {
 		"this package is pure, equal input gives equal output: let a source fetch it, or return a finding and let the edge log it",
 	},
 	{
-		[]string{"internal/model", "internal/unit", "internal/router", "internal/plan", "internal/finding", "internal/feature", "internal/feature/…", "internal/dataplane", "internal/nginx", "internal/stream/clienthello", "internal/stream", "internal/syntax/pcre"},
+		[]string{"internal/model", "internal/unit", "internal/router", "internal/plan", "internal/plan/…", "internal/finding", "internal/feature", "internal/feature/…", "internal/dataplane", "internal/nginx", "internal/stream/clienthello", "internal/stream", "internal/syntax/pcre"},
 		[]string{"k8s.io/…", "sigs.k8s.io/…"},
 		"Kubernetes ends in build: translate it there into the model",
 	},

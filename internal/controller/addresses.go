@@ -9,6 +9,7 @@ import (
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 	"github.com/headgate/headgate/internal/unit"
 )
 
@@ -43,7 +44,7 @@ func (c *Controller) canListen(a netip.Addr) error {
 		// NGINX has the port, and maybe by a socket that does not share it. See plan.
 		return nil
 	}
-	for _, port := range []plan.Port{env.HTTPPort, env.HTTPSPort} {
+	for _, port := range []nginxconf.Port{env.HTTPPort, env.HTTPSPort} {
 		if err := nginx.CheckShared(netip.AddrPortFrom(a, uint16(port))); err != nil {
 			return err
 		}
@@ -69,7 +70,7 @@ func (c *Controller) lookAtAddresses(ctx context.Context) {
 
 // listen says what NGINX is about to be started with. The controller listens before it does.
 func (c *Controller) listen(first plan.Static) {
-	own, shared := plan.TCPAddresses(c.settings.Environment, first.Globals().Process.Listening)
+	own, shared := nginxconf.TCPAddresses(c.settings.Environment, first.Globals().Process.Listening)
 	c.settings.Process.SetAddresses(append(own, shared...))
 	if c.settings.Passthrough != nil {
 		c.settings.Process.Share(func() ([]netip.AddrPort, error) { return shared, c.settings.Passthrough.Listen(shared) })
@@ -81,14 +82,14 @@ func (c *Controller) addAddresses(next plan.Static) error {
 	if c.settings.Passthrough == nil {
 		return nil
 	}
-	_, now := plan.TCPAddresses(c.settings.Environment, c.static.Globals().Process.Listening)
-	_, wanted := plan.TCPAddresses(c.settings.Environment, next.Globals().Process.Listening)
+	_, now := nginxconf.TCPAddresses(c.settings.Environment, c.static.Globals().Process.Listening)
+	_, wanted := nginxconf.TCPAddresses(c.settings.Environment, next.Globals().Process.Listening)
 	return c.settings.Passthrough.Listen(append(now, wanted...))
 }
 
 // onlyAddresses listens on those alone that NGINX has.
 func (c *Controller) onlyAddresses(static plan.Static) {
-	own, shared := plan.TCPAddresses(c.settings.Environment, static.Globals().Process.Listening)
+	own, shared := nginxconf.TCPAddresses(c.settings.Environment, static.Globals().Process.Listening)
 	c.settings.Process.SetAddresses(own)
 	if c.settings.Passthrough == nil {
 		return

@@ -7,6 +7,7 @@ import (
 
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 	"github.com/headgate/headgate/internal/unit"
 )
 
@@ -170,7 +171,7 @@ func (c *Controller) watchMemory(ctx context.Context, result dataplane.Result, f
 	if c.reload.larger != nil {
 		return
 	}
-	used := plan.Usage{
+	used := nginxconf.Usage{
 		Units:        m.Units.Capacity - m.Units.Free,
 		Versions:     m.Versions.Capacity - m.Versions.Free,
 		Certificates: m.Certificates.Capacity - m.Certificates.Free,

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/nginx/rundir"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
@@ -46,9 +47,9 @@ type Settings struct {
 	Features []feature.Feature
 	// AnnotationPrefix is the prefix of annotations, without the slash.
 	AnnotationPrefix string
-	Environment      plan.Environment
+	Environment      nginxconf.Environment
 	// Dictionaries to start with. If nil, their sizes are computed from the units.
-	Dictionaries *plan.Dictionaries
+	Dictionaries *nginxconf.Dictionaries
 	Process      *nginx.Process
 	RunDir       *rundir.Dir
 	Metrics      *metrics.Metrics
@@ -365,7 +366,7 @@ func (c *Controller) start(ctx context.Context) error {
 	c.buildAll(c.store.All())
 	c.configurePassthrough()
 
-	first := plan.FirstDictionaries(c.desired.Bytes())
+	first := nginxconf.FirstDictionaries(c.desired.Bytes())
 	if c.settings.Dictionaries != nil {
 		first = *c.settings.Dictionaries
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/observe/metrics"
-	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 )
 
 // registerNGINX registers the metrics that NGINX is asked for at each scrape.
@@ -27,6 +27,6 @@ func registerNGINX(s Settings, client *dataplane.Client) {
 func (c *Controller) noteConfigured() {
 	c.metrics.Generation.Set(float64(c.static.Generation))
 	c.metrics.Profiles.Set(float64(len(c.static.Profiles) + 1))
-	c.metrics.NginxConfBytes.Set(float64(len(c.static.Files[plan.NginxConf])))
+	c.metrics.NginxConfBytes.Set(float64(len(c.static.Files[nginxconf.File])))
 	c.settings.Families.Configured(c.static.Files)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/model/directive"
 	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 )
 
 // A reload is the progress of a configuration towards NGINX. During its test and
@@ -26,7 +27,7 @@ type reload struct {
 	next   *plan.Static
 	reason string
 	// larger are the larger dictionaries of the next configuration.
-	larger *plan.Dictionaries
+	larger *nginxconf.Dictionaries
 
 	// last is when the last reload began or failed.
 	last time.Time
@@ -95,8 +96,8 @@ func (c *Controller) considerReload(ctx context.Context) {
 	r.due = nil
 	file := filepath.Join(c.settings.RunDir.Path(), candidate)
 	files := maps.Clone(next.Files)
-	files[candidate] = files[plan.NginxConf]
-	delete(files, plan.NginxConf)
+	files[candidate] = files[nginxconf.File]
+	delete(files, nginxconf.File)
 	err = c.settings.RunDir.Restore()
 	if err == nil {
 		err = c.settings.RunDir.Write(files)
@@ -145,7 +146,7 @@ func (c *Controller) logDifference(ctx context.Context) {
 	defer cancel()
 	dir := c.settings.RunDir.Path()
 	// It exits with 1 if the files differ.
-	text, err := exec.CommandContext(ctx, "diff", "--unified", filepath.Join(dir, plan.NginxConf), filepath.Join(dir, candidate)).Output()
+	text, err := exec.CommandContext(ctx, "diff", "--unified", filepath.Join(dir, nginxconf.File), filepath.Join(dir, candidate)).Output()
 	if len(text) == 0 {
 		c.log.Debug("comparing nginx.conf failed", "error", err)
 		return

@@ -3,14 +3,14 @@ package controller
 import (
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/observe/traffic"
-	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 	"github.com/headgate/headgate/internal/unit"
 )
 
 // trafficPlan says how workers count requests.
-func trafficPlan(s traffic.Settings) *plan.Traffic {
+func trafficPlan(s traffic.Settings) *nginxconf.Traffic {
 	length, size := s.Buckets.Bytes()
-	return &plan.Traffic{
+	return &nginxconf.Traffic{
 		Time: s.Buckets.Milliseconds(), Length: length, Size: size,
 		PerHost: s.PerHost, AnyHost: s.AnyHost, StatusClasses: s.StatusClasses, Schema: s.Schema, Excluded: s.Uncounted(),
 	}

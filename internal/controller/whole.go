@@ -16,6 +16,7 @@ import (
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 	"github.com/headgate/headgate/internal/syntax/nginxsyntax"
 	"github.com/headgate/headgate/internal/unit"
 )
@@ -62,14 +63,14 @@ func (w *whole) try(g model.Globals) error {
 	if err := otherKey(c.static.Globals().Process.Snippets.HTTP, g.Process.Snippets.HTTP); err != nil {
 		return err
 	}
-	files, err := plan.Whole(c.settings.Environment, g, plan.FirstDictionaries(0))
-	if wrong := (*plan.TemplateError)(nil); errors.As(err, &wrong) {
+	files, err := nginxconf.Whole(c.settings.Environment, g, nginxconf.FirstDictionaries(0))
+	if wrong := (*nginxconf.TemplateError)(nil); errors.As(err, &wrong) {
 		return &feature.RejectedError{Place: model.InTemplate, Line: wrong.Line, Reason: wrong.Reason}
 	} else if err != nil {
 		return err
 	}
-	conf := files[plan.NginxConf]
-	delete(files, plan.NginxConf)
+	conf := files[nginxconf.File]
+	delete(files, nginxconf.File)
 	files[wholeCandidate] = conf
 	key := sha256.Sum256(conf)
 	if result, known := w.results[key]; known {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/model/directive"
-	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 	"github.com/headgate/headgate/internal/unit"
 )
 
@@ -61,7 +61,7 @@ func TestFilesAreStatic(t *testing.T) {
 		t.Errorf("the files are %q", b.static.Files)
 	}
 	b.reload("profile " + set("b.test", "b2", two).Name() + " is new")
-	if string(b.static.Files["files/b2"]) != "two" || len(b.static.Files) != 2 || !strings.Contains(string(b.static.Files[plan.NginxConf]), "proxy_ssl_trusted_certificate files/b2;") {
+	if string(b.static.Files["files/b2"]) != "two" || len(b.static.Files) != 2 || !strings.Contains(string(b.static.Files[nginxconf.File]), "proxy_ssl_trusted_certificate files/b2;") {
 		t.Errorf("the files are %q", b.static.Files)
 	}
 	set("c.test", "c3")

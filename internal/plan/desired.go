@@ -8,6 +8,7 @@ import (
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/model/directive"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 	"github.com/headgate/headgate/internal/unit"
 )
 
@@ -104,7 +105,7 @@ func (d *Desired) Set(b unit.Built) (findings []finding.Finding) {
 		d.globals, _ = b.Model.(model.Globals)
 		d.shown.setStapling(d.globals.Process.Stapling)
 		d.bound.setDefault(d.globals.Default)
-		d.bound.setZones(zonesOf(d.globals))
+		d.bound.setZones(nginxconf.ZonesOf(d.globals))
 		d.setFiles("", d.globals.Files)
 	case unit.DefaultCertificate:
 		c, _ := b.Model.(model.Certificate)

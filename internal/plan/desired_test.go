@@ -3,13 +3,15 @@ package plan_test
 import (
 	"bytes"
 	"fmt"
-	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/feature/all"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -22,7 +24,7 @@ import (
 type bench struct {
 	*plan.Desired
 	t      *testing.T
-	env    plan.Environment
+	env    nginxconf.Environment
 	static plan.Static
 }
 
@@ -194,12 +196,12 @@ func TestProfilesOutliveTheirHosts(t *testing.T) {
 	b.add("a.test", "", large())
 	b.reload("profile " + large().Name() + " is new")
 	b.push(0, "put globals globals", "put backend d/a.test/80", "put host a.test needs 2", "put name a.test")
-	conf := b.static.Files[plan.NginxConf]
+	conf := b.static.Files[nginxconf.File]
 	b.drop("a.test")
 	b.reload("")
 	b.push(0, "del name a.test", "del host a.test", "del backend d/a.test/80")
 	b.reload("")
-	if !bytes.Equal(conf, b.static.Files[plan.NginxConf]) {
+	if !bytes.Equal(conf, b.static.Files[nginxconf.File]) {
 		t.Error("nginx.conf changed without a reload")
 	}
 	// It serves again without a reload.
@@ -308,7 +310,7 @@ func TestPhaseOfTLSPolicies(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	rendered := func() bool {
-		return strings.Contains(string(b.static.Files[plan.NginxConf]), "ssl_client_hello_by_lua")
+		return strings.Contains(string(b.static.Files[nginxconf.File]), "ssl_client_hello_by_lua")
 	}
 	b.add("a.test", "")
 	b.push(0, "put globals globals", "put backend d/a.test/80", "put host a.test", "put name a.test")
@@ -375,7 +377,7 @@ func TestOtherReasons(t *testing.T) {
 	b.Set(unit.Of(g))
 	b.reload("")
 	b.push(0, "put globals globals")
-	grown := b.static.Dictionaries.Grown(plan.Usage{Units: mib}, false)
+	grown := b.static.Dictionaries.Grown(nginxconf.Usage{Units: mib}, false)
 	next, reason, err := b.Next(b.env, b.static, grown)
 	if err != nil || reason != "the shared memory grows" || next.Dictionaries.Previous == nil || next.Dictionaries.Number != 2 {
 		t.Fatalf("%q, %v, %+v", reason, err, next.Dictionaries)
@@ -386,7 +388,7 @@ func TestOtherReasons(t *testing.T) {
 	g.Process.Workers = 4
 	b.Set(unit.Of(g))
 	b.reload("settings of the process changed")
-	if b.static.Dictionaries.Previous != nil || strings.Contains(string(b.static.Files[plan.NginxConf]), "hg_units_1 ") {
+	if b.static.Dictionaries.Previous != nil || strings.Contains(string(b.static.Files[nginxconf.File]), "hg_units_1 ") {
 		t.Errorf("the old dictionaries are still there: %+v", b.static.Dictionaries)
 	}
 }
@@ -437,25 +439,25 @@ func TestAppliedNames(t *testing.T) {
 
 func TestDictionariesGrow(t *testing.T) {
 	t.Parallel()
-	d := plan.Dictionaries{Number: 3, Units: 100, Versions: 100, Certificates: 100, Previous: &plan.Dictionaries{Number: 2}}
+	d := nginxconf.Dictionaries{Number: 3, Units: 100, Versions: 100, Certificates: 100, Previous: &nginxconf.Dictionaries{Number: 2}}
 	for _, c := range []struct {
-		used plan.Usage
+		used nginxconf.Usage
 		full bool
-		want *plan.Dictionaries
+		want *nginxconf.Dictionaries
 	}{
-		{plan.Usage{Units: 59, Versions: 59, Certificates: 59}, false, nil},
-		{plan.Usage{Units: 60}, false, &plan.Dictionaries{Number: 4, Units: 200, Versions: 100, Certificates: 100}},
-		{plan.Usage{Versions: 60, Certificates: 99}, false, &plan.Dictionaries{Number: 4, Units: 100, Versions: 200, Certificates: 200}},
-		{plan.Usage{}, true, &plan.Dictionaries{Number: 4, Units: 200, Versions: 200, Certificates: 200}},
+		{nginxconf.Usage{Units: 59, Versions: 59, Certificates: 59}, false, nil},
+		{nginxconf.Usage{Units: 60}, false, &nginxconf.Dictionaries{Number: 4, Units: 200, Versions: 100, Certificates: 100}},
+		{nginxconf.Usage{Versions: 60, Certificates: 99}, false, &nginxconf.Dictionaries{Number: 4, Units: 100, Versions: 200, Certificates: 200}},
+		{nginxconf.Usage{}, true, &nginxconf.Dictionaries{Number: 4, Units: 200, Versions: 200, Certificates: 200}},
 	} {
 		if c.want != nil {
-			c.want.Previous = &plan.Dictionaries{Number: 3, Units: 100, Versions: 100, Certificates: 100}
+			c.want.Previous = &nginxconf.Dictionaries{Number: 3, Units: 100, Versions: 100, Certificates: 100}
 		}
 		if diff := cmp.Diff(c.want, d.Grown(c.used, c.full)); diff != "" {
 			t.Errorf("%+v, full %v (-want +got):\n%s", c.used, c.full, diff)
 		}
 	}
-	if first := plan.FirstDictionaries(1 << 30); first.Units < 4<<30 || first.Certificates < 4<<30 || first.Number != 1 || first.Previous != nil {
+	if first := nginxconf.FirstDictionaries(1 << 30); first.Units < 4<<30 || first.Certificates < 4<<30 || first.Number != 1 || first.Previous != nil {
 		t.Errorf("for a gigabyte: %+v", first)
 	}
 }
@@ -463,12 +465,12 @@ func TestDictionariesGrow(t *testing.T) {
 func TestConfigurationDoesNotGrowWithHosts(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	few := b.static.Files[plan.NginxConf]
+	few := b.static.Files[nginxconf.File]
 	for i := range 1000 {
 		b.add(fmt.Sprintf("h%d.test", i), "c"+strconv.Itoa(i))
 	}
 	next, reason, err := b.Next(b.env, b.static, nil)
-	if err != nil || reason != "" || !bytes.Equal(few, next.Files[plan.NginxConf]) {
+	if err != nil || reason != "" || !bytes.Equal(few, next.Files[nginxconf.File]) {
 		t.Errorf("with 1,000 hosts: %q, %v", reason, err)
 	}
 	if n := b.Count(unit.Host); n != 1000 {

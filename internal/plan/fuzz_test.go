@@ -16,6 +16,7 @@ import (
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/model/directive"
 	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/unit"
 )
@@ -38,7 +39,7 @@ func profileLine(t testing.TB) *regexp.Regexp {
 	client := by(model.HTTP, true)
 	client.AsClient = true
 	ways := []model.Profile{by(model.GRPC, false), by(model.GRPC, true), by(model.HTTP, true), client}
-	for line := range strings.SplitSeq(render(t, environment(t), builtGlobals(t), ways, dictionaries), "\n") {
+	for line := range strings.SplitSeq(render(t, environment(t), usualGlobals(), ways), "\n") {
 		forms = append(forms, regexp.QuoteMeta(strings.TrimSpace(line)))
 	}
 	for _, d := range feature.Directives(all.Features()) {
@@ -117,7 +118,7 @@ func FuzzTenant(f *testing.F) {
 	}
 	env := environment(f)
 	names, allowed := settingsOfRoutes(), profileLine(f)
-	base := strings.Split(render(f, env, builtGlobals(f), nil, dictionaries), "\n")
+	base := strings.Split(render(f, env, usualGlobals(), nil), "\n")
 	f.Fuzz(func(t *testing.T, hostName, path, one, two, three string, choice uint16) {
 		annotations := map[string]string{}
 		for i, name := range names {
@@ -128,7 +129,7 @@ func FuzzTenant(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines := strings.Split(string(next.Files[plan.NginxConf]), "\n")
+		lines := strings.Split(string(next.Files[nginxconf.File]), "\n")
 		rest := base
 		for _, line := range lines {
 			if len(rest) > 0 && line == rest[0] {
@@ -148,17 +149,6 @@ func FuzzTenant(f *testing.F) {
 	})
 }
 
-// builtGlobals are those of an empty ConfigMap.
-func builtGlobals(t testing.TB) model.Globals {
-	t.Helper()
-	b := build.New(all.Features(), annotationPrefix)
-	g, findings := b.Globals(store.New(store.Settings{}, b.Refer))
-	if len(findings) > 0 {
-		t.Fatal(findings)
-	}
-	return g
-}
-
 // desiredOf is what one Ingress asks for.
 func desiredOf(t *testing.T, hostName, path string, annotations map[string]string) *plan.Desired {
 	t.Helper()
@@ -176,7 +166,7 @@ func desiredOf(t *testing.T, hostName, path string, annotations map[string]strin
 		}}}},
 	}, false)
 	d := plan.NewDesired(nil)
-	d.Set(unit.Of(builtGlobals(t)))
+	d.Set(unit.Of(usualGlobals()))
 	for _, key := range s.All() {
 		built, _ := b.Unit(key, s)
 		if h, ok := built.Model.(model.Host); ok {

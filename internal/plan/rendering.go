@@ -7,16 +7,17 @@ import (
 	"slices"
 
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 )
 
 // An input is everything that the static files are rendered from.
 type input struct {
-	environment Environment
+	environment nginxconf.Environment
 	globals     model.Globals
 	// profiles are those beside the default one, sorted by name.
 	profiles     []model.Profile
 	clientHello  bool
-	dictionaries Dictionaries
+	dictionaries nginxconf.Dictionaries
 }
 
 // sameSettings compares what does not depend on hosts or on the memory in use.
@@ -46,7 +47,7 @@ func (r *renderings) files(from input) (map[string][]byte, error) {
 			return known.files, nil
 		}
 	}
-	files, err := Render(from.environment, from.globals, from.profiles, from.clientHello, from.dictionaries)
+	files, err := nginxconf.Render(from.environment, from.globals, from.profiles, from.clientHello, from.dictionaries)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/model/directive"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 	"github.com/headgate/headgate/internal/unit"
 )
 
@@ -30,7 +31,7 @@ func asking(tb testing.TB, profiles int) (*Desired, Static) {
 		h.Routes = append(h.Routes, model.Route{Path: "/", Profile: numbered(n)})
 	}
 	d.Set(unit.Of(h))
-	static, _, err := d.Next(Environment{Directives: directive.List{sizeOf}}, Static{Dictionaries: FirstDictionaries(0)}, nil)
+	static, _, err := d.Next(nginxconf.Environment{Directives: directive.List{sizeOf}}, Static{Dictionaries: nginxconf.FirstDictionaries(0)}, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func asking(tb testing.TB, profiles int) (*Desired, Static) {
 
 func same(tb testing.TB, d *Desired, current Static) Static {
 	tb.Helper()
-	next, reason, err := d.Next(Environment{Directives: directive.List{sizeOf}}, current, nil)
+	next, reason, err := d.Next(nginxconf.Environment{Directives: directive.List{sizeOf}}, current, nil)
 	if err != nil || reason != "" {
 		tb.Fatal(reason, err)
 	}
@@ -70,14 +71,14 @@ func TestNothingChangedRendersNothing(t *testing.T) {
 	// A reload that waits for its time is planned again with each change.
 	d.Set(unit.Of(model.Host{Name: "b.test", Routes: []model.Route{{Path: "/", Profile: numbered(1000)}}}))
 	plan := func() {
-		if _, reason, err := d.Next(Environment{Directives: directive.List{sizeOf}}, static, nil); reason == "" || err != nil {
+		if _, reason, err := d.Next(nginxconf.Environment{Directives: directive.List{sizeOf}}, static, nil); reason == "" || err != nil {
 			t.Fatal(reason, err)
 		}
 	}
 	plan()
 	files := d.rendered[1].files
 	plan()
-	if again := d.rendered[1].files; &files[NginxConf][0] != &again[NginxConf][0] {
+	if again := d.rendered[1].files; &files[nginxconf.File][0] != &again[nginxconf.File][0] {
 		t.Error("a reload that waits is rendered again")
 	}
 }
@@ -92,7 +93,7 @@ func TestEveryStaticFileCounts(t *testing.T) {
 		static.from = input{}
 		static.Files = maps.Clone(static.Files)
 		maps.Copy(static.Files, files)
-		next, reason, err := d.Next(Environment{Directives: directive.List{sizeOf}}, static, nil)
+		next, reason, err := d.Next(nginxconf.Environment{Directives: directive.List{sizeOf}}, static, nil)
 		if err != nil || reason == "" || next.Generation != static.Generation+1 || SameFiles(next.Files, static.Files) {
 			t.Errorf("%s: generation %d because %q, %v", name, next.Generation, reason, err)
 		}
@@ -128,17 +129,17 @@ func TestRememberingChangesNothing(t *testing.T) {
 			default:
 				d.Set(unit.Of(host))
 			}
-			var grown *Dictionaries
+			var grown *nginxconf.Dictionaries
 			if random.IntN(20) == 0 {
-				grown = static.Dictionaries.Grown(Usage{}, true)
+				grown = static.Dictionaries.Grown(nginxconf.Usage{}, true)
 			}
 			forgetful, without := *d, static
 			forgetful.rendered, without.from = nil, input{}
-			want, wantReason, err := forgetful.Next(Environment{Directives: directive.List{sizeOf}}, without, grown)
+			want, wantReason, err := forgetful.Next(nginxconf.Environment{Directives: directive.List{sizeOf}}, without, grown)
 			if err != nil {
 				t.Fatal(err)
 			}
-			next, reason, err := d.Next(Environment{Directives: directive.List{sizeOf}}, static, grown)
+			next, reason, err := d.Next(nginxconf.Environment{Directives: directive.List{sizeOf}}, static, grown)
 			if err != nil || reason != wantReason || next.Generation != want.Generation || !SameFiles(next.Files, want.Files) {
 				t.Fatalf("generation %d because %q, want %d because %q; %v", next.Generation, reason, want.Generation, wantReason, err)
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 	"github.com/headgate/headgate/internal/unit"
 )
 
@@ -136,7 +137,7 @@ func TestForTenants(t *testing.T) {
 	if !b.ForTenants(b.env, b.static, nil) {
 		t.Error("a host's profile counts as the administrator's")
 	}
-	if b.ForTenants(b.env, b.static, &plan.Dictionaries{}) {
+	if b.ForTenants(b.env, b.static, &nginxconf.Dictionaries{}) {
 		t.Error("larger memory counts as a host's")
 	}
 	globals := usualGlobals()

@@ -13,7 +13,6 @@ func exceptions() map[string]string {
 		"internal/build":                    later,
 		"internal/explain":                  later,
 		"internal/controller":               later,
-		"internal/plan":                     later,
 		"internal/syntax/snippet":           later,
 		"internal/stream":                   later,
 		"internal/explain/text/text.go":     later,

@@ -21,6 +21,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/test/featuretest"
@@ -57,11 +58,11 @@ func staticOf(t *testing.T, s *snapshot.Snapshot) string {
 			desired.Set(unit.Of(model))
 		}
 	}
-	static, _, err := desired.Next(plan.Environment{Resources: feature.Resources(all.Features()), Directives: feature.Directives(all.Features())}, plan.Static{Dictionaries: plan.FirstDictionaries(0)}, nil)
+	static, _, err := desired.Next(nginxconf.Environment{Resources: feature.Resources(all.Features()), Directives: feature.Directives(all.Features())}, plan.Static{Dictionaries: nginxconf.FirstDictionaries(0)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(static.Files[plan.NginxConf])
+	return string(static.Files[nginxconf.File])
 }
 
 // TestDynamicAnnotationsUnderLoad puts each annotation on a route, changes its

@@ -15,15 +15,15 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/dataplane"
-	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 	"github.com/headgate/headgate/internal/test/headgatetest"
 	"github.com/headgate/headgate/internal/unit"
 )
 
 // small are dictionaries that a few hundred units fill.
-func small() *plan.Dictionaries {
+func small() *nginxconf.Dictionaries {
 	const size = 256 << 10
-	return &plan.Dictionaries{Number: 1, Units: size, Versions: size, Certificates: size}
+	return &nginxconf.Dictionaries{Number: 1, Units: size, Versions: size, Certificates: size}
 }
 
 // Larger dictionaries replace smaller ones while hosts and

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/controller"
-	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
@@ -44,7 +44,7 @@ func (m *mountedTemplate) put(text string) {
 
 // withHeader is the built-in template, with a header.
 func withHeader(value string) string {
-	return strings.Replace(plan.Template(), "        location @nginx_status {", "        more_set_headers \"X-Template: "+value+"\";\n        location @nginx_status {", 1)
+	return strings.Replace(nginxconf.Template(), "        location @nginx_status {", "        more_set_headers \"X-Template: "+value+"\";\n        location @nginx_status {", 1)
 }
 
 // TestTemplate: a template is replaced, truncated and removed while clients ask, and none sees more of
@@ -80,7 +80,7 @@ func TestTemplate(t *testing.T) {
 	becomes("mounted", "one")
 	m.put(withHeader("two"))
 	becomes("exchanged", "two")
-	m.put(plan.Template()[:len(plan.Template())/2])
+	m.put(nginxconf.Template()[:len(nginxconf.Template())/2])
 	refused("cut", "object=file", "two")
 	m.put(strings.Replace(withHeader("bad"), "lua_shared_dict hg_control 1m;", "", 1))
 	refused("without a dictionary", "lacks what Headgate needs: http > lua_shared_dict hg_control 1m", "two")

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headgate/headgate/internal/command/usage"
-	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 )
 
 // Command is the command "template".
@@ -18,7 +18,7 @@ func Command() *cobra.Command {
 		Long:  "Template prints the built-in template of nginx.conf, to begin one of your own with. See docs/template.md.",
 		Args:  usage.OnlyCommands,
 		RunE: func(command *cobra.Command, _ []string) error {
-			_, err := fmt.Fprint(command.OutOrStdout(), plan.Template())
+			_, err := fmt.Fprint(command.OutOrStdout(), nginxconf.Template())
 			return err
 		},
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/headgate/headgate/internal/command/option"
 	"github.com/headgate/headgate/internal/nginx/rundir"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -31,7 +32,6 @@ import (
 	"github.com/headgate/headgate/internal/observe/tracing"
 	"github.com/headgate/headgate/internal/observe/tracker"
 	"github.com/headgate/headgate/internal/observe/traffic"
-	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/syntax/pcre"
 	"github.com/headgate/headgate/lua"
 )
@@ -120,7 +120,7 @@ func (o program) run(ctx context.Context, log *slog.Logger) error {
 	return o.serve(ctx, c, process, append(ports, w, page), from.run, r, tcpAndUDP, spans, stopAPI, log)
 }
 
-func explainSettings(env plan.Environment, files func(object string) []string) explain.Settings {
+func explainSettings(env nginxconf.Environment, files func(object string) []string) explain.Settings {
 	return explain.Settings{Features: all.Features(), Files: files, HealthPath: env.HealthPath.String(), HTTPSPort: uint16(env.HTTPSPort)}
 }
 
@@ -240,7 +240,7 @@ func (o program) serve(ctx context.Context, c *controller.Controller, process *n
 }
 
 // prepare checks the machine and prepares NGINX for its start.
-func (o program) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *slog.Logger) (process *nginx.Process, dir *rundir.Dir, env plan.Environment, err error) {
+func (o program) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *slog.Logger) (process *nginx.Process, dir *rundir.Dir, env nginxconf.Environment, err error) {
 	var threads []string
 	for _, pool := range feature.Resources(all.Features()).Threads {
 		threads = append(threads, pool.Name.String())
@@ -282,16 +282,16 @@ func (o program) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *s
 	return process, dir, env, nginx.CheckPorts([]netip.AddrPort{o.HealthAddress()}, option.FlagsOf(o.Listening()))
 }
 
-func (o program) environment(capabilities nginx.Capabilities, dir *rundir.Dir, accessLog *nginx.AccessLog) (plan.Environment, error) {
-	env := plan.Environment{
+func (o program) environment(capabilities nginx.Capabilities, dir *rundir.Dir, accessLog *nginx.AccessLog) (nginxconf.Environment, error) {
+	env := nginxconf.Environment{
 		Resources: feature.Resources(all.Features()), Directives: feature.Directives(all.Features()),
 		HTTP2Directive: capabilities.HTTP2Directive,
 		IPv6:           hasIPv6(),
 		Passthrough:    o.Objects.Passthrough,
-		HTTPPort:       plan.Port(o.HTTPPort),
-		HTTPSPort:      plan.Port(o.HTTPSPort),
+		HTTPPort:       nginxconf.Port(o.HTTPPort),
+		HTTPSPort:      nginxconf.Port(o.HTTPSPort),
 
-		DefaultServerPort: plan.Port(o.DefaultServerPort), StatusPort: plan.Port(o.StatusPort),
+		DefaultServerPort: nginxconf.Port(o.DefaultServerPort), StatusPort: nginxconf.Port(o.StatusPort),
 
 		Workers:   runtime.GOMAXPROCS(0),
 		OpenFiles: openFiles(),
@@ -299,8 +299,8 @@ func (o program) environment(capabilities nginx.Capabilities, dir *rundir.Dir, a
 		Debug:     o.DebugsNGINX(),
 	}
 	var errs []error
-	path := func(text string) plan.Path {
-		p, err := plan.NewPath(text)
+	path := func(text string) nginxconf.Path {
+		p, err := nginxconf.NewPath(text)
 		errs = append(errs, err)
 		return p
 	}
@@ -313,8 +313,8 @@ func (o program) environment(capabilities nginx.Capabilities, dir *rundir.Dir, a
 	for _, module := range capabilities.Modules {
 		env.Modules = append(env.Modules, path(module))
 	}
-	word := func(text string) plan.Word {
-		w, err := plan.NewWord(text)
+	word := func(text string) nginxconf.Word {
+		w, err := nginxconf.NewWord(text)
 		errs = append(errs, err)
 		return w
 	}

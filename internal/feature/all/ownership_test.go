@@ -18,6 +18,7 @@ import (
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 	"github.com/headgate/headgate/internal/router"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/unit"
@@ -154,11 +155,11 @@ func builtWith(t testing.TB, annotations map[string]string, objects ...metav1.Ob
 	}
 	w.findings = finding.Sort(w.findings)
 	addAnswers(w.parts, w.units)
-	static, _, err := desired.Next(plan.Environment{Resources: feature.Resources(features), Directives: feature.Directives(features)}, plan.Static{Dictionaries: plan.FirstDictionaries(0)}, nil)
+	static, _, err := desired.Next(nginxconf.Environment{Resources: feature.Resources(features), Directives: feature.Directives(features)}, plan.Static{Dictionaries: nginxconf.FirstDictionaries(0)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.conf = string(static.Files[plan.NginxConf])
+	w.conf = string(static.Files[nginxconf.File])
 	return w
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/observe/metrics"
 	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/unit"
 )
@@ -28,7 +29,7 @@ func StartBare(t testing.TB, o Options) *Instance {
 	globals, _ := builder.Globals(store.New(store.Settings{}, builder.Refer))
 	desired := plan.NewDesired(nil)
 	desired.Set(unit.Of(globals))
-	dictionaries := plan.FirstDictionaries(0)
+	dictionaries := nginxconf.FirstDictionaries(0)
 	if o.Dictionaries != nil {
 		dictionaries = *o.Dictionaries
 	}

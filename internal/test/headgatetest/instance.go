@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/nginx/rundir"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -32,7 +33,6 @@ import (
 	"github.com/headgate/headgate/internal/observe/metrics"
 	"github.com/headgate/headgate/internal/observe/tracker"
 	"github.com/headgate/headgate/internal/observe/traffic"
-	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/check"
 	"github.com/headgate/headgate/internal/source/dns"
@@ -85,7 +85,7 @@ type Options struct {
 	// Features are the real ones if nil.
 	Features []feature.Feature
 	// Dictionaries are of the usual size if nil.
-	Dictionaries *plan.Dictionaries
+	Dictionaries *nginxconf.Dictionaries
 	// Authorities is the file of the system's certificate authorities, empty for none.
 	// If nil it has one, which certifies nothing: reading those of the machine, and freeing
 	// them in each process, is a sixth of what an NGINX takes that lives for a short test.
@@ -231,7 +231,7 @@ func discover(t testing.TB) nginx.Capabilities {
 	return capabilities
 }
 
-func (g *Instance) prepare(o Options, log *slog.Logger) plan.Environment {
+func (g *Instance) prepare(o Options, log *slog.Logger) nginxconf.Environment {
 	t := g.t
 	t.Helper()
 	t.Cleanup(func() {
@@ -257,20 +257,20 @@ func (g *Instance) prepare(o Options, log *slog.Logger) plan.Environment {
 	}
 	g.Client = dataplane.New(g.RunDir.Socket())
 
-	place := func(text string) plan.Path {
-		p, err := plan.NewPath(text)
+	place := func(text string) nginxconf.Path {
+		p, err := nginxconf.NewPath(text)
 		must(t, err)
 		return p
 	}
-	word := func(text string) plan.Word {
-		w, err := plan.NewWord(text)
+	word := func(text string) nginxconf.Word {
+		w, err := nginxconf.NewWord(text)
 		must(t, err)
 		return w
 	}
-	env := plan.Environment{
+	env := nginxconf.Environment{
 		Resources: feature.Resources(o.Features), Directives: feature.Directives(o.Features),
 		RunDir: place(g.RunDir.Path()), HTTP2Directive: capabilities.HTTP2Directive,
-		HTTPPort: plan.Port(g.HTTP), HTTPSPort: plan.Port(g.HTTPS), DefaultServerPort: plan.Port(g.DefaultServer), StatusPort: plan.Port(g.Status),
+		HTTPPort: nginxconf.Port(g.HTTP), HTTPSPort: nginxconf.Port(g.HTTPS), DefaultServerPort: nginxconf.Port(g.DefaultServer), StatusPort: nginxconf.Port(g.Status),
 		AccessLog: place("/dev/null"), HealthPath: place("/healthz"),
 		User: word(g.RunDir.Worker().User), Group: word(g.RunDir.Worker().Group), Workers: 2, Backlog: 511,
 	}

@@ -1,4 +1,4 @@
-package plan
+package nginxconf
 
 // firstDictionaries are large from the start: shared memory costs nothing
 // until it is written to.

@@ -1,4 +1,4 @@
-package plan
+package nginxconf
 
 // Traffic says how workers count requests.
 type Traffic struct {

@@ -1,8 +1,7 @@
-package plan
+package nginxconf
 
 import (
 	"net/netip"
-	"slices"
 
 	"github.com/headgate/headgate/internal/model"
 )
@@ -50,22 +49,4 @@ func TCPAddresses(e Environment, l model.Listening) (own, shared []netip.AddrPor
 		own = append(own, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(e.StatusPort)))
 	}
 	return own, shared
-}
-
-// reachable are the globals that one reload can lead to.
-//
-// NGINX opens new sockets before it closes others. All addresses of a family and one of them can be bound
-// together only if all of their sockets are those of single workers. So where workers share one, it takes
-// two or three reloads: to sockets of workers, to the other addresses, and back to one socket.
-func (d *Desired) reachable(env Environment, current Static) model.Globals {
-	g, now := d.globals, current.from.globals.Process.Listening
-	wanted := g.Process.Listening
-	if current.Files == nil || slices.Equal(now.At(env.IPv6), wanted.At(env.IPv6)) || !now.OneSocket && !wanted.OneSocket || !now.HasAll() && !wanted.HasAll() {
-		return g
-	}
-	if now.OneSocket {
-		g.Process.Listening = now
-	}
-	g.Process.Listening.OneSocket = false
-	return g
 }

@@ -1,4 +1,4 @@
-package plan
+package nginxconf
 
 import (
 	"fmt"
@@ -70,5 +70,5 @@ func elementOf(t reflect.Type) reflect.Type {
 }
 
 func typeName(t reflect.Type) string {
-	return strings.NewReplacer("plan.", "", "model.", "", "resource.", "", "directive.", "", "|", "").Replace(t.String())
+	return strings.NewReplacer("nginxconf.", "", "model.", "", "resource.", "", "directive.", "", "|", "").Replace(t.String())
 }

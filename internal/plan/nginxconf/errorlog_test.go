@@ -1,12 +1,11 @@
-package plan_test
+package nginxconf_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/headgate/headgate/internal/model/logging"
-
-	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 )
 
 // TestErrorLog: the level of NGINX's log is that of the key, or else the one that the flags say.
@@ -24,11 +23,11 @@ func TestErrorLog(t *testing.T) {
 		env, globals := environment(t), usualGlobals()
 		env.Debug = c.debug
 		globals.Process.ErrorLog.Level, _ = logging.NewErrorLevel(c.key)
-		files, err := plan.Render(env, globals, nil, false, dictionaries)
+		files, err := nginxconf.Render(env, globals, nil, false, dictionaries)
 		if err != nil {
 			t.Fatal(err)
 		}
-		conf := string(files[plan.NginxConf])
+		conf := string(files[nginxconf.File])
 		if !strings.Contains(conf, "\nerror_log stderr "+c.process+";\n") {
 			t.Errorf("debug %v, error-log-level %q: the level of the process is not %s", c.debug, c.key, c.process)
 		}

@@ -1,4 +1,4 @@
-package plan_test
+package nginxconf_test
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 )
 
 const templateHead = "{{- /* headgate template v1 */ -}}\n"
@@ -16,18 +16,18 @@ func renderBy(t testing.TB, text string) (string, error) {
 	t.Helper()
 	globals := usualGlobals()
 	globals.Process.Snippets.Template, _ = model.NewAdminText(text)
-	files, err := plan.Render(environment(t), globals, nil, false, dictionaries)
-	return string(files[plan.NginxConf]), err
+	files, err := nginxconf.Render(environment(t), globals, nil, false, dictionaries)
+	return string(files[nginxconf.File]), err
 }
 
 // TestCustomTemplate: the built-in template gives the same, and may be changed.
 func TestCustomTemplate(t *testing.T) {
 	t.Parallel()
 	usual := render(t, environment(t), usualGlobals(), nil, dictionaries)
-	if got, err := renderBy(t, plan.Template()); err != nil || got != usual {
+	if got, err := renderBy(t, nginxconf.Template()); err != nil || got != usual {
 		t.Errorf("the built-in template gives something else: %v", err)
 	}
-	changed := strings.NewReplacer("worker_connections {{ .Worker.ConnectionCount }};", "worker_connections 100;", "    default_type {{ .Process.DefaultType }};\n", "    etag off;\n", "location @nginx_status {", "location = /mine { return 204; }\nlocation @nginx_status {").Replace(plan.Template())
+	changed := strings.NewReplacer("worker_connections {{ .Worker.ConnectionCount }};", "worker_connections 100;", "    default_type {{ .Process.DefaultType }};\n", "    etag off;\n", "location @nginx_status {", "location = /mine { return 204; }\nlocation @nginx_status {").Replace(nginxconf.Template())
 	got, err := renderBy(t, changed)
 	if err != nil || !strings.Contains(got, "worker_connections 100;") || !strings.Contains(got, "etag off;") || strings.Contains(got, "default_type") {
 		t.Errorf("%v", err)
@@ -37,7 +37,7 @@ func TestCustomTemplate(t *testing.T) {
 // TestBadTemplate: what is refused, with line and reason.
 func TestBadTemplate(t *testing.T) {
 	t.Parallel()
-	whole := plan.Template()
+	whole := nginxconf.Template()
 	for name, c := range map[string]struct {
 		text   string
 		line   int
@@ -63,7 +63,7 @@ func TestBadTemplate(t *testing.T) {
 		"no routing":    {strings.ReplaceAll(whole, `server_rewrite_by_lua_block { {{ template "lookalikes" . }}require("headgate.route").run() }`, ""), 0, "lacks what Headgate needs: http > server at "},
 	} {
 		_, err := renderBy(t, c.text)
-		var wrong *plan.TemplateError
+		var wrong *nginxconf.TemplateError
 		if !errors.As(err, &wrong) || !strings.Contains(wrong.Reason, c.reason) || name != "truncated" && wrong.Line != c.line {
 			t.Errorf("%s: %v", name, err)
 		} else if name != "truncated" {
@@ -78,17 +78,17 @@ func TestTemplateNeedsGuards(t *testing.T) {
 	env, globals := realEnvironment(t), usualGlobals()
 	try := func(text string) error {
 		globals.Process.Snippets.Template, _ = model.NewAdminText(text)
-		_, err := plan.Whole(env, globals, dictionaries)
+		_, err := nginxconf.Whole(env, globals, dictionaries)
 		return err
 	}
-	if err := try(plan.Template()); err != nil {
+	if err := try(nginxconf.Template()); err != nil {
 		t.Fatal(err)
 	}
 	for _, guard := range []string{"auth_request _check_{{ .Check }};", "error_page 401 = @refused;", "{{ .Prefix }}ignore_headers X-Accel-Redirect;", "access_by_lua_block { require(\"headgate.access\").run("} {
-		if !strings.Contains(plan.Template(), guard) {
+		if !strings.Contains(nginxconf.Template(), guard) {
 			t.Fatalf("the template has no %s", guard)
 		}
-		if err := try(strings.Replace(plan.Template(), guard, "# "+guard, 1)); err == nil {
+		if err := try(strings.Replace(nginxconf.Template(), guard, "# "+guard, 1)); err == nil {
 			t.Errorf("%s is not needed", guard)
 		}
 	}
@@ -97,13 +97,13 @@ func TestTemplateNeedsGuards(t *testing.T) {
 // TestTemplateData: docs/template.md lists what templates can read.
 func TestTemplateData(t *testing.T) {
 	t.Parallel()
-	const page, begin = "../../docs/template.md", "<!-- Written by `go test ./internal/plan -run TestTemplateData -update`. -->\n\n"
+	const page, begin = "../../../docs/template.md", "<!-- Written by `go test ./internal/plan/nginxconf -run TestTemplateData -update`. -->\n\n"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before, _, found := strings.Cut(string(text), begin)
-	want := before + begin + plan.TemplateData()
+	want := before + begin + nginxconf.TemplateData()
 	if !found {
 		t.Fatalf("%s lacks %q", page, begin)
 	}

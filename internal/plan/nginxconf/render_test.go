@@ -1,4 +1,4 @@
-package plan_test
+package nginxconf_test
 
 import (
 	"errors"
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/nginx/rundir"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 
 	"github.com/headgate/headgate/internal/model/logging"
 
@@ -27,7 +28,6 @@ import (
 	"github.com/headgate/headgate/internal/model/directive"
 	"github.com/headgate/headgate/internal/model/resource"
 	"github.com/headgate/headgate/internal/nginx"
-	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/test/pkitest"
 	"github.com/headgate/headgate/lua"
 )
@@ -36,7 +36,7 @@ var update = flag.Bool("update", false, "write the golden files again")
 
 const kib, mib, gib = 1 << 10, 1 << 20, 1 << 30
 
-var dictionaries = plan.Dictionaries{Number: 1, Units: mib, Versions: mib, Certificates: mib}
+var dictionaries = nginxconf.Dictionaries{Number: 1, Units: mib, Versions: mib, Certificates: mib}
 
 // usualProfile is the default one of an empty ConfigMap.
 func usualProfile() model.Profile { return profileOf(nil) }
@@ -108,24 +108,24 @@ func usualGlobals() model.Globals {
 }
 
 // path and word are of texts that the tests know to be good.
-func path(t testing.TB, text string) plan.Path {
+func path(t testing.TB, text string) nginxconf.Path {
 	t.Helper()
-	p, err := plan.NewPath(text)
+	p, err := nginxconf.NewPath(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-func environment(t testing.TB) plan.Environment {
+func environment(t testing.TB) nginxconf.Environment {
 	t.Helper()
-	user, err := plan.NewWord("www-data")
+	user, err := nginxconf.NewWord("www-data")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return plan.Environment{
+	return nginxconf.Environment{
 		Resources: feature.Resources(all.Features()), Directives: feature.Directives(all.Features()),
-		RunDir: path(t, "/run/headgate"), User: user, Modules: []plan.Path{path(t, "/usr/lib/nginx/modules/ngx_http_lua_module.so")},
+		RunDir: path(t, "/run/headgate"), User: user, Modules: []nginxconf.Path{path(t, "/usr/lib/nginx/modules/ngx_http_lua_module.so")},
 		HTTPPort: 80, HTTPSPort: 443, HealthPath: path(t, "/healthz"), AccessLog: path(t, "/dev/stdout"), Workers: 2, OpenFiles: 65536, Backlog: 511,
 		Authorities: path(t, "/etc/ssl/certs/ca-certificates.crt"),
 	}
@@ -133,9 +133,9 @@ func environment(t testing.TB) plan.Environment {
 
 type renderCase struct {
 	name         string
-	change       func(*plan.Environment, *model.Globals)
+	change       func(*nginxconf.Environment, *model.Globals)
 	profiles     []model.Profile
-	dictionaries plan.Dictionaries
+	dictionaries nginxconf.Dictionaries
 }
 
 func adminText(text string) model.AdminText {
@@ -162,10 +162,10 @@ func renderCases(t testing.TB) []renderCase {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grown := plan.Dictionaries{Number: 2, Units: 2 * mib, Versions: 2 * mib, Certificates: mib, Previous: &plan.Dictionaries{Number: 1, Units: mib, Versions: mib, Certificates: mib}}
+	grown := nginxconf.Dictionaries{Number: 2, Units: 2 * mib, Versions: 2 * mib, Certificates: mib, Previous: &nginxconf.Dictionaries{Number: 1, Units: mib, Versions: mib, Certificates: mib}}
 	return []renderCase{
-		{"usual", func(*plan.Environment, *model.Globals) {}, nil, dictionaries},
-		{"profiles", func(*plan.Environment, *model.Globals) {}, []model.Profile{
+		{"usual", func(*nginxconf.Environment, *model.Globals) {}, nil, dictionaries},
+		{"profiles", func(*nginxconf.Environment, *model.Globals) {}, []model.Profile{
 			withAccess(unlike(
 				value("buffering", 1), value("buffer_size", 8*kib), value("buffers", 2), value("client_max_body_size", 5*mib), value("client_body_buffer_size", kib),
 				value("max_temp_file_size", 8*kib), value("next_upstream", int64(model.AllRetryConditions)), value("next_upstream_timeout", 1), value("http_version", 1),
@@ -176,7 +176,7 @@ func renderCases(t testing.TB) []renderCase {
 			),
 			unlike(value("client_max_body_size", 500*gib), value("next_upstream", int64(model.Status429))),
 		}, dictionaries},
-		{"protocols", func(e *plan.Environment, g *model.Globals) {
+		{"protocols", func(e *nginxconf.Environment, g *model.Globals) {
 			file, server := resource.NewName("hg_fastcgi_script_filename"), resource.NewName("hg_fastcgi_server_name")
 			// Two are enough to read.
 			e.Resources.Variables = slices.DeleteFunc(slices.Clone(e.Resources.Variables), func(v resource.Variable) bool {
@@ -187,11 +187,11 @@ func renderCases(t testing.TB) []renderCase {
 			}
 			g.Process.HSTS.On = true
 		}, []model.Profile{by(model.FastCGI, false), by(model.GRPC, false), by(model.GRPC, true), by(model.HTTP, true)}, dictionaries},
-		{"error-pages", func(_ *plan.Environment, g *model.Globals) {
+		{"error-pages", func(_ *nginxconf.Environment, g *model.Globals) {
 			g.Process.HSTS.On = true
 		}, []model.Profile{withAccess(unlike(catches.Catch([]int{503, 404, 404}))), by(model.GRPC, false).With(catches.Catch([]int{401})), unlike(catchesOwn.Catch([]int{502}))}, dictionaries},
-		{"settings", func(e *plan.Environment, g *model.Globals) {
-			e.IPv6, e.User, e.OpenFiles = true, plan.Word{}, 0
+		{"settings", func(e *nginxconf.Environment, g *model.Globals) {
+			e.IPv6, e.User, e.OpenFiles = true, nginxconf.Word{}, 0
 			g.Process = model.Process{
 				Workers: 7, ShutdownTimeout: 1500 * time.Millisecond, ServerTokens: true, AddsHeaders: true, ShowsPages: true, BackendServer: true, HiddenHeaders: hiddenHeaders(), ClientRequests: 1,
 				ClientHeaderTimeout: time.Second, ClientBodyTimeout: time.Second, BackendRequests: 1, BackendIdle: time.Second, BackendAge: time.Second,
@@ -200,32 +200,32 @@ func renderCases(t testing.TB) []renderCase {
 			}
 			g.Default.Access = true
 		}, nil, dictionaries},
-		{"headers", func(_ *plan.Environment, g *model.Globals) {
+		{"headers", func(_ *nginxconf.Environment, g *model.Globals) {
 			g.Process.SeesResponses, g.Process.OriginalURI = true, true
 			g.Process.ReplacedHeaders, _ = model.NewHeaderNames("X-Forwarded-For", "X-Forwarded-Proto", "X-Request-ID")
 		}, []model.Profile{by(model.GRPC, false)}, dictionaries},
-		{"error-log", func(_ *plan.Environment, g *model.Globals) {
+		{"error-log", func(_ *nginxconf.Environment, g *model.Globals) {
 			g.Process.ErrorLog.Level, _ = logging.NewErrorLevel("warn")
 			g.Process.ErrorLog.Target, _ = logging.ErrorLogTarget("syslog:server=127.0.0.1:514,tag=one")
 		}, nil, dictionaries},
-		{"syslog", func(_ *plan.Environment, g *model.Globals) {
+		{"syslog", func(_ *nginxconf.Environment, g *model.Globals) {
 			g.Process.Syslog = logging.NewSyslog("2001:db8::1", 514)
 			g.Process.LogsCalls = true
 		}, nil, dictionaries},
-		{"request-log", func(e *plan.Environment, g *model.Globals) {
+		{"request-log", func(e *nginxconf.Environment, g *model.Globals) {
 			e.PipedLog = true
 			g.Process.RequestLog = requestLog(t, `{"h": "$Server_Name", "n": "${namespace}s", "i": "$the_real_ip$best_http_host", "b": "$balancer_ewma_score", "q": "\"it's\""}`,
 				"/tmp/a.log", "buffer=4k flush=1s", []string{"/a", "/A", `/"$x;`, "/" + strings.Repeat("x.", 20)}, []string{`~(*LIMIT_MATCH=5)^/\d{2};`})
 		}, nil, dictionaries},
-		{"request-log-to-a-pipe", func(e *plan.Environment, g *model.Globals) {
+		{"request-log-to-a-pipe", func(e *nginxconf.Environment, g *model.Globals) {
 			e.PipedLog = true
 			g.Process.RequestLog = requestLog(t, "$pass_access_scheme $full_x_forwarded_for $pass_port $request_id $proxy_host $connection_upgrade", "", "", nil, nil)
 		}, nil, dictionaries},
-		{"traces", func(_ *plan.Environment, g *model.Globals) {
+		{"traces", func(_ *nginxconf.Environment, g *model.Globals) {
 			g.Process.Tracing.HasCollector = true
 			g.Process.RequestLog = requestLog(t, "$opentelemetry_trace_id ${OpenTelemetry_Span_ID}", "", "", nil, nil)
 		}, nil, dictionaries},
-		{"core", func(e *plan.Environment, g *model.Globals) {
+		{"core", func(e *nginxconf.Environment, g *model.Globals) {
 			g.Process.Worker.OpenFiles, g.Process.Worker.Connections = 4096, 0
 			g.Process.Worker.CPUs, _ = model.NewCPUAffinity("auto 0101")
 			g.Process.Worker.WritesInThreads = true
@@ -237,43 +237,45 @@ func renderCases(t testing.TB) []renderCase {
 			g.Process.HTTP2Streams = 256
 			g.Process.ClientHeader = model.ClientHeader{Buffer: 2 * kib, LargeBuffers: 2, LargeSize: 16 * kib, Underscores: true, Invalid: true}
 		}, nil, dictionaries},
-		{"addresses", func(e *plan.Environment, g *model.Globals) {
+		{"addresses", func(e *nginxconf.Environment, g *model.Globals) {
 			e.IPv6, e.DefaultServerPort = true, 8181
 			g.Process.Listening = model.Listening{Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("2001:db8::1")}, OneSocket: true}
 		}, nil, dictionaries},
-		{"growing", func(*plan.Environment, *model.Globals) {}, nil, grown},
-		{"hooks", func(e *plan.Environment, _ *model.Globals) {
+		{"growing", func(*nginxconf.Environment, *model.Globals) {}, nil, grown},
+		{"hooks", func(e *nginxconf.Environment, _ *model.Globals) {
 			hook := func(function string) []resource.Handler {
 				return []resource.Handler{resource.NewHandler("headgate.feature.one", function), resource.NewHandler("headgate.feature.two", function)}
 			}
 			e.Resources.InitWorker, e.Resources.Log = hook("init_worker"), hook("log")
 		}, nil, dictionaries},
-		{"snippets", func(_ *plan.Environment, g *model.Globals) {
+		{"snippets", func(_ *nginxconf.Environment, g *model.Globals) {
 			g.Process.Snippets = model.Snippets{
 				Main: adminText("env TZ;\ntimer_resolution 100ms;"), HTTP: adminText(`map $uri $mine { default "a;{}b"; }`),
 				Server: adminText("log_not_found off;"), Location: adminText("add_header X-Mine $mine;"),
 			}
 		}, nil, dictionaries},
-		{"proxy-protocol", func(e *plan.Environment, g *model.Globals) {
+		{"proxy-protocol", func(e *nginxconf.Environment, g *model.Globals) {
 			e.IPv6 = true
 			g.Process.ClientAddress.ProxyProtocol = true
 			g.Process.ClientAddress.Trusted = model.Networks{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}
 		}, nil, dictionaries},
-		{"forwarded-headers", func(_ *plan.Environment, g *model.Globals) {
+		{"forwarded-headers", func(_ *nginxconf.Environment, g *model.Globals) {
 			g.Process.ClientAddress = model.ClientAddress{For: model.ForwardedFor, Forwarded: true, Trusted: model.Networks{netip.MustParsePrefix("10.0.0.0/8")}}
 		}, nil, dictionaries},
-		{"all-addresses", func(e *plan.Environment, g *model.Globals) {
+		{"all-addresses", func(e *nginxconf.Environment, g *model.Globals) {
 			e.Passthrough = true
 			g.Process.ClientAddress = model.ClientAddress{
 				ProxyProtocol: true, For: headerName("CF-Connecting-IP"), Forwarded: true, Full: true, Trusted: model.Networks{netip.MustParsePrefix("10.0.0.0/8")},
 				OriginalFor: headerName("CF-Connecting-IP"), OriginalHost: headerName("X-Outer-Host"),
 			}
 		}, nil, dictionaries},
-		{"more-ports", func(e *plan.Environment, _ *model.Globals) {
+		{"more-ports", func(e *nginxconf.Environment, _ *model.Globals) {
 			e.IPv6, e.DefaultServerPort, e.StatusPort = true, 8181, 10246
 		}, nil, dictionaries},
-		{"passthrough", func(e *plan.Environment, g *model.Globals) { e.Passthrough, g.Process.Listening.OneSocket = true, true }, nil, dictionaries},
-		{"newer-nginx", func(e *plan.Environment, _ *model.Globals) { e.HTTP2Directive = true }, nil, dictionaries},
+		{"passthrough", func(e *nginxconf.Environment, g *model.Globals) {
+			e.Passthrough, g.Process.Listening.OneSocket = true, true
+		}, nil, dictionaries},
+		{"newer-nginx", func(e *nginxconf.Environment, _ *model.Globals) { e.HTTP2Directive = true }, nil, dictionaries},
 	}
 }
 
@@ -286,7 +288,7 @@ var shown = []string{
 }
 
 // renderShown renders without all other directives of profiles.
-func renderShown(t testing.TB, env plan.Environment, globals model.Globals, profiles []model.Profile, d plan.Dictionaries) string {
+func renderShown(t testing.TB, env nginxconf.Environment, globals model.Globals, profiles []model.Profile, d nginxconf.Dictionaries) string {
 	t.Helper()
 	var kept directive.List
 	profiles = append([]model.Profile{globals.Default}, profiles...)
@@ -303,16 +305,16 @@ func renderShown(t testing.TB, env plan.Environment, globals model.Globals, prof
 	return render(t, env, globals, profiles[1:], d)
 }
 
-func render(t testing.TB, env plan.Environment, globals model.Globals, profiles []model.Profile, d plan.Dictionaries) string {
+func render(t testing.TB, env nginxconf.Environment, globals model.Globals, profiles []model.Profile, d nginxconf.Dictionaries) string {
 	t.Helper()
-	files, err := plan.Render(env, globals, profiles, globals.Process.TLS.RejectUnknown, d)
+	files, err := nginxconf.Render(env, globals, profiles, globals.Process.TLS.RejectUnknown, d)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(files) != 1 {
 		t.Fatalf("%d files", len(files))
 	}
-	return string(files[plan.NginxConf])
+	return string(files[nginxconf.File])
 }
 
 // TestGolden: the first case has a golden file with all of nginx.conf, and the
@@ -346,10 +348,10 @@ func TestAuthorities(t *testing.T) {
 	t.Parallel()
 	env, globals := environment(t), usualGlobals()
 	globals.Process.Authorities = model.Content{Name: "0a", Bytes: []byte("PEM")}
-	for _, system := range []plan.Path{env.Authorities, {}} {
+	for _, system := range []nginxconf.Path{env.Authorities, {}} {
 		env.Authorities = system
-		files, err := plan.Render(env, globals, nil, false, dictionaries)
-		if err != nil || string(files["files/0a"]) != "PEM" || !strings.Contains(string(files[plan.NginxConf]), "proxy_ssl_trusted_certificate /run/headgate/files/0a;") {
+		files, err := nginxconf.Render(env, globals, nil, false, dictionaries)
+		if err != nil || string(files["files/0a"]) != "PEM" || !strings.Contains(string(files[nginxconf.File]), "proxy_ssl_trusted_certificate /run/headgate/files/0a;") {
 			t.Errorf("%v, %d files", err, len(files))
 		}
 	}
@@ -379,7 +381,7 @@ func compareGolden(t *testing.T, name, got string) {
 }
 
 // realEnvironment is one in which NGINX can test a configuration.
-func realEnvironment(t *testing.T) plan.Environment {
+func realEnvironment(t *testing.T) nginxconf.Environment {
 	t.Helper()
 	capabilities, err := nginx.Discover(t.Context())
 	if err != nil {
@@ -419,14 +421,14 @@ func realEnvironment(t *testing.T) plan.Environment {
 		env.Modules = append(env.Modules, path(t, module))
 	}
 	if os.Geteuid() != 0 {
-		env.User = plan.Word{}
+		env.User = nginxconf.Word{}
 	}
 	return env
 }
 
 var listens = regexp.MustCompile(`listen (?:[0-9.]+|\[[0-9a-f:]+\]):0 default_server`)
 
-func testConfiguration(t *testing.T, env plan.Environment, conf string) {
+func testConfiguration(t *testing.T, env nginxconf.Environment, conf string) {
 	t.Helper()
 	capabilities, err := nginx.Discover(t.Context())
 	if err != nil {
@@ -674,7 +676,7 @@ func TestNginxTakesEveryProfile(t *testing.T) {
 			testConfiguration(t, env, conf)
 		})
 	}
-	_, err := plan.Render(environment(t), usualGlobals(), []model.Profile{{Protocol: model.FastCGI, TLS: true}}, false, dictionaries)
+	_, err := nginxconf.Render(environment(t), usualGlobals(), []model.Profile{{Protocol: model.FastCGI, TLS: true}}, false, dictionaries)
 	if err == nil {
 		t.Error("FastCGI has TLS")
 	}
@@ -746,17 +748,17 @@ func profileOf(annotations map[string]string) model.Profile {
 func TestPathsAndWords(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{"/", "/run/headgate", "/tmp/hg-1/a_b.c@d+e,f=g~h"} {
-		if _, err := plan.NewPath(good); err != nil {
+		if _, err := nginxconf.NewPath(good); err != nil {
 			t.Error(err)
 		}
 	}
 	for _, bad := range []string{"", "run", "/a b", "/a;b", "/a\nb", "/a\"b", "/a'b", "/a{b", "/a$b", "/a\\b", "/a\x00", "/a#b", "/é", "/a\n"} {
-		if _, err := plan.NewPath(bad); err == nil {
+		if _, err := nginxconf.NewPath(bad); err == nil {
 			t.Errorf("the path %q was taken", bad)
 		}
 	}
 	for _, bad := range []string{"a b", "a;", "a\n", "a/b", "$a", "é"} {
-		if _, err := plan.NewWord(bad); err == nil {
+		if _, err := nginxconf.NewWord(bad); err == nil {
 			t.Errorf("the word %q was taken", bad)
 		}
 	}

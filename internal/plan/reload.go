@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 )
 
 // Static is a state of NGINX's configuration: what it was rendered from as far
@@ -20,7 +21,7 @@ type Static struct {
 	Tried int
 	// Workers is the number of worker processes.
 	Workers      int
-	Dictionaries Dictionaries
+	Dictionaries nginxconf.Dictionaries
 	Default      model.Profile
 	// Profiles are those with a location of their own, sorted by name.
 	Profiles []model.Profile
@@ -81,7 +82,7 @@ func (s Static) needs(d requirements) (generation int, known bool) {
 // Removing what is no longer used needs no reload of its own: the next reload removes
 // profiles and the phase of TLS policies that neither d nor the applied units use, and
 // old dictionaries. grown, if not nil, are larger dictionaries to use.
-func (d *Desired) Next(env Environment, current Static, grown *Dictionaries) (next Static, reason string, err error) {
+func (d *Desired) Next(env nginxconf.Environment, current Static, grown *nginxconf.Dictionaries) (next Static, reason string, err error) {
 	d.started = true
 	globals := d.reachable(env, current)
 	clientHello := d.clientHellos > 0 || globals.Process.TLS.RejectUnknown
@@ -122,7 +123,7 @@ func (d *Desired) Next(env Environment, current Static, grown *Dictionaries) (ne
 
 // serves reports whether rendering for d would give the same bytes, because its input
 // is the same.
-func (s Static) serves(d *Desired, env Environment, globals model.Globals, clientHello bool) bool {
+func (s Static) serves(d *Desired, env nginxconf.Environment, globals model.Globals, clientHello bool) bool {
 	if s.Files == nil || clientHello && s.clientHello == 0 {
 		return false
 	}
@@ -139,13 +140,31 @@ func (s Static) serves(d *Desired, env Environment, globals model.Globals, clien
 	return s.from.sameSettings(input{environment: env, globals: globals})
 }
 
+// reachable are the globals that one reload can lead to.
+//
+// NGINX opens new sockets before it closes others. All addresses of a family and one of them can be bound
+// together only if all of their sockets are those of single workers. So where workers share one, it takes
+// two or three reloads: to sockets of workers, to the other addresses, and back to one socket.
+func (d *Desired) reachable(env nginxconf.Environment, current Static) model.Globals {
+	g, now := d.globals, current.from.globals.Process.Listening
+	wanted := g.Process.Listening
+	if current.Files == nil || slices.Equal(now.At(env.IPv6), wanted.At(env.IPv6)) || !now.OneSocket && !wanted.OneSocket || !now.HasAll() && !wanted.HasAll() {
+		return g
+	}
+	if now.OneSocket {
+		g.Process.Listening = now
+	}
+	g.Process.Listening.OneSocket = false
+	return g
+}
+
 // ForTenants reports whether hosts alone are the reason of a reload, and not the
 // administrator's settings or the size of the shared memory.
-func (d *Desired) ForTenants(env Environment, current Static, grown *Dictionaries) bool {
+func (d *Desired) ForTenants(env nginxconf.Environment, current Static, grown *nginxconf.Dictionaries) bool {
 	return grown == nil && current.from.sameSettings(input{environment: env, globals: d.globals})
 }
 
-func (d *Desired) render(env Environment, current Static, globals model.Globals, profiles map[model.Profile]struct{}, clientHello bool, dictionaries Dictionaries) (Static, error) {
+func (d *Desired) render(env nginxconf.Environment, current Static, globals model.Globals, profiles map[model.Profile]struct{}, clientHello bool, dictionaries nginxconf.Dictionaries) (Static, error) {
 	d.planned++
 	next := Static{
 		serial:       d.planned,

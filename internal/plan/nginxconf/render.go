@@ -1,4 +1,6 @@
-package plan
+// Package nginxconf writes nginx.conf and the static files that it names: from the model's settings, the
+// profiles that have a location, and what the machine and the flags say.
+package nginxconf
 
 import (
 	"bytes"
@@ -23,8 +25,8 @@ import (
 //go:embed nginx.conf.tmpl
 var nginxTemplate string
 
-// NginxConf is the name of the static file that names all others.
-const NginxConf = "nginx.conf"
+// File is the name of the static file that names all others.
+const File = "nginx.conf"
 
 // An Environment is what the machine and the flags say about the NGINX process.
 type Environment struct {
@@ -119,7 +121,7 @@ func (w Word) String() string { return w.text }
 
 // parsedTemplate is parsed once: Render runs with each change.
 var parsedTemplate = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New(NginxConf).Funcs(functions()).Parse(nginxTemplate))
+	return template.Must(template.New(File).Funcs(functions()).Parse(nginxTemplate))
 })
 
 // Render writes the static files. profiles are those that have a location of
@@ -136,7 +138,7 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 	if err != nil {
 		return nil, fmt.Errorf("render nginx.conf: %w", err)
 	}
-	env.Directives = env.Directives.In(env.RunDir.String()).Having(zonesOf(globals)).Beside(givenBy(globals))
+	env.Directives = env.Directives.In(env.RunDir.String()).Having(ZonesOf(globals)).Beside(givenBy(globals))
 	env.Resources = withParameters(env.Resources, globals.Process.FastCGIParameters)
 	env.Resources = withHeaders(env.Resources, clientHello, globals.Process.Tracing.HasCollector)
 	files := map[string][]byte{}
@@ -167,13 +169,13 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 	if err := parsedTemplate().Execute(&b, values); err != nil {
 		return nil, fmt.Errorf("render nginx.conf: %w", err)
 	}
-	files[NginxConf] = b.Bytes()
+	files[File] = b.Bytes()
 	if text := globals.Process.Snippets.Template.String(); text != "" {
 		custom, err := renderCustom(text, values, b.Bytes())
 		if err != nil {
 			return nil, err
 		}
-		files[NginxConf] = custom
+		files[File] = custom
 	}
 	return files, nil
 }

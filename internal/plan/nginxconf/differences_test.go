@@ -1,4 +1,4 @@
-package plan_test
+package nginxconf_test
 
 import (
 	"strings"
