@@ -166,6 +166,14 @@ var knows = []struct {
 		"it says which host a name is for and what certificate it shows: the host's routes are for build",
 	},
 	{
+		"internal/build/routing",
+		[]string{
+			"internal/build/endpoint", "internal/build/servername", "internal/build/setting", "internal/build/spec", "internal/build/tenancy", "internal/feature",
+			"internal/finding", "internal/model", "internal/model/prediction", "internal/syntax/nginxsyntax", "internal/syntax/pcre", "internal/unit",
+		},
+		"it says which paths a host has and where they lead: how backends come to endpoints is for build",
+	},
+	{
 		"internal/build", []string{"internal/build/…", "internal/feature", "internal/finding", "internal/model", "internal/model/prediction", "internal/guard", "internal/syntax/nginxsyntax", "internal/syntax/pcre", "internal/source", "internal/unit"},
 		"build sees objects through its View and returns the model: it knows neither store nor what is done with the model",
 	},
@@ -196,7 +204,7 @@ var knows = []struct {
 	},
 	{
 		"internal/explain",
-		[]string{"internal/build", "internal/build/servername", "internal/build/spec", "internal/build/tenancy", "internal/feature", "internal/finding", "internal/model", "internal/model/prediction", "internal/router", "internal/store", "internal/syntax/address", "internal/unit"},
+		[]string{"internal/build", "internal/build/routing", "internal/build/servername", "internal/build/spec", "internal/build/tenancy", "internal/feature", "internal/finding", "internal/model", "internal/model/prediction", "internal/router", "internal/store", "internal/syntax/address", "internal/unit"},
 		"it explains what the store has: where objects come from, and what NGINX has of them, is for its callers",
 	},
 	{"internal/explain/text", []string{"internal/explain"}, "it writes what an explanation says: what that follows from is for explain"},

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build/endpoint"
+	"github.com/headgate/headgate/internal/build/routing"
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/guard"
@@ -28,18 +29,18 @@ func (b *Builder) Backend(key string, v View) (be model.Backend, found bool, fs 
 		return model.Backend{}, false, nil
 	}
 	t := &backendMaker{view: v, name: name, backend: model.Backend{Key: key}}
-	if key == defaultKey(v) {
+	if key == routing.DefaultKey(v) {
 		t.because, t.otherwise = "--default-backend-service names it", "requests that match no rule are answered 404"
 	}
 	if name.Namespace == model.NoNamespace {
-		if b.needed(key, v) {
-			t.object, t.field = b.callerOf(key, v)
+		if b.routes.Needed(key, v) {
+			t.object, t.field = b.routes.CallerOf(key, v)
 			t.outside(portText)
 		}
 		return t.backend, true, finding.Sort(t.findings)
 	}
 	if v.CalledByOptions(key) {
-		if _, field := b.callerOf(key, v); field != "" {
+		if _, field := b.routes.CallerOf(key, v); field != "" {
 			t.because = "the ConfigMap key " + field + " names it"
 		}
 	}
@@ -47,7 +48,7 @@ func (b *Builder) Backend(key string, v View) (be model.Backend, found bool, fs 
 		t.asDefault(v)
 	}
 	var denied bool
-	t.backend.Balancing, denied, t.findings = b.balancing(key, v)
+	t.backend.Balancing, denied, t.findings = b.routes.Balancing(key, v)
 	switch service := v.Service(name); {
 	case denied: // and a finding says why
 	case service == nil:
@@ -214,4 +215,26 @@ func (t *backendMaker) resolved(field, name string, port uint16) {
 		}
 		t.report(field, finding.Unresolved, found.Problem, effect)
 	}
+}
+
+// outside fills in the endpoints of a backend that is not a Service's.
+func (t *backendMaker) outside(portText string) {
+	port, err := strconv.ParseUint(portText, 10, 16)
+	if err != nil {
+		return
+	}
+	if address, ok := model.Address(t.name.Name); ok {
+		if !allowed(t.view)(netip.AddrPortFrom(address, uint16(port))) {
+			t.unreachable(t.field, finding.InvalidValue, t.name.Name+" is a loopback, link-local or unspecified address, or one of a metadata service or of Headgate itself: "+
+				"--allow-local-svc-external-name is required to connect to it")
+			return
+		}
+		t.backend.Endpoints = []netip.AddrPort{netip.AddrPortFrom(address, uint16(port))}
+		return
+	}
+	if problem := endpoint.CheckName(t.name.Name); problem != "" {
+		t.unreachable(t.field, finding.InvalidValue, problem)
+		return
+	}
+	t.resolved(t.field, t.name.Name, uint16(port))
 }

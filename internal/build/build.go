@@ -18,28 +18,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build/certificate"
+	"github.com/headgate/headgate/internal/build/routing"
 	"github.com/headgate/headgate/internal/build/servername"
 	"github.com/headgate/headgate/internal/build/setting"
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/source"
 )
 
 // A View shows the newest objects, lists in any order. They must not be changed
 // once they were shown: a new version is a new object. Ingresses are those of our class.
 type View interface {
+	routing.View
 	certificate.View
-	setting.View
-	servername.View
 	// ConfigMapName is the name of the ConfigMap with Headgate's options, empty if no
 	// flag gives one.
 	ConfigMapName() types.NamespacedName
 	// Template is the administrator's template of nginx.conf, nil if there is none.
 	Template() *source.Template
-	// Canaries are the Ingresses that name the host and are canaries.
-	Canaries(host string) []*networkingv1.Ingress
-	// Service is nil if there is none of that name.
-	Service(types.NamespacedName) *corev1.Service
 	// EndpointSlices are those of the named Service.
 	EndpointSlices(service types.NamespacedName) []*discoveryv1.EndpointSlice
 	// DefaultCertificate is the Secret whose certificate is shown where no other
@@ -47,9 +45,6 @@ type View interface {
 	DefaultCertificate() types.NamespacedName
 	// OCSPResponse is that on the certificate of that hash, nil if there is none.
 	OCSPResponse(certificate string) *source.OCSPResponse
-	// DefaultBackend is the Service that answers what no rule does, empty where
-	// that is the built-in default backend.
-	DefaultBackend() types.NamespacedName
 	// Addresses are those of a DNS name, nil until it was looked up.
 	Addresses(name string) *source.Addresses
 	// Health is that of a backend's endpoints, nil until one of them was unhealthy.
@@ -64,12 +59,6 @@ type View interface {
 	ManualEndpoints() bool
 	// Zone is the zone that endpoints are to be near to, empty for none.
 	Zone() string
-	// Users are the Ingresses that refer to the backend.
-	Users(backendKey string) []*networkingv1.Ingress
-	// Callers are the Ingresses whose routes ask the backend besides their own ones.
-	// CalledByOptions reports whether the ConfigMap has all routes call it.
-	Callers(backendKey string) []*networkingv1.Ingress
-	CalledByOptions(backendKey string) bool
 	// Referenced reports whether an Ingress or the options use or call the backend, or
 	// it is the default one.
 	Referenced(backendKey string) bool
@@ -80,23 +69,19 @@ type View interface {
 	Streams(protocol string) (*corev1.ConfigMap, types.NamespacedName)
 	// ReservedPort is what Headgate itself uses a port for, empty if it does not.
 	ReservedPort(port uint16) string
-	// Passthrough reports whether TLS connections may be passed through.
-	Passthrough() bool
 	// Refused is the Ingress of that name if the Scope leaves it out, otherwise nil.
 	Refused(types.NamespacedName) *networkingv1.Ingress
 }
 
 // A Builder builds with a list of features. It remembers what it parsed out of
 // the ConfigMap, Ingresses and Secrets for as long as they are the newest, what
-// aliases lead to, and which paths a host answers, which saves time and changes no result. It must not be used by two goroutines at once.
+// aliases lead to, and which paths a host answers, which saves time and changes no result. It must not be used by two
+// goroutines at once.
 type Builder struct {
-	features []feature.Feature
-	settings *setting.Reader
-	// order has the place of each feature in the list, by its name.
-	order        map[string]int
-	rules        spec.RulesMemo
+	features     []feature.Feature
+	settings     *setting.Reader
 	certificates *certificate.Reader
-	last         lastAnswers
+	routes       *routing.Builder
 	whole        Whole
 	*servername.Builder
 }
@@ -104,16 +89,12 @@ type Builder struct {
 // New makes a Builder. Prefix stands before the names of annotations, without
 // its slash. Lacking is what the NGINX can't do that is built for.
 func New(features []feature.Feature, prefix string, lacking ...feature.Capability) *Builder {
-	order := make(map[string]int, len(features))
-	for i, f := range features {
-		order[f.Name] = i
-	}
 	settings, certificates := setting.NewReader(features, prefix, lacking...), &certificate.Reader{}
 	return &Builder{
 		features:     features,
 		settings:     settings,
-		order:        order,
 		certificates: certificates,
+		routes:       routing.NewBuilder(features, settings),
 		Builder:      servername.NewBuilder(settings, certificates),
 	}
 }
@@ -138,3 +119,8 @@ func (b *Builder) Refer(ing *networkingv1.Ingress, options *corev1.ConfigMap) sp
 
 // Keys are the values of the ConfigMap with the options alone.
 func (b *Builder) Keys(v View) feature.Values { return b.settings.Options(v).Config.Values() }
+
+// Host builds one host, see routing.Builder.Host.
+func (b *Builder) Host(name string, v View) (h model.Host, found bool, fs []finding.Finding) {
+	return b.routes.Host(name, v)
+}

@@ -89,7 +89,7 @@ func badText(g model.Globals, place model.Place, passthrough bool) (reason strin
 		return wrong.Reason, wrong.Line
 	}
 	if address := g.Process.ClientAddress; place == model.InServer && (address.Joins() || passthrough && !address.For.IsZero()) {
-		if name := routing(parsed); name != "" {
+		if name := routes(parsed); name != "" {
 			return fmt.Sprintf("%q has no effect while the addresses of clients come from headers and the PROXY protocol together, or from a header that Headgate joins", name), 0
 		}
 	}
@@ -161,9 +161,9 @@ func (s *chooser) keepAll(g model.Globals, r feature.Refusal) model.Globals {
 	return g
 }
 
-// routing is the first directive that decides about requests before they are routed, empty if there
+// routes is the first directive that decides about requests before they are routed, empty if there
 // is none.
-func routing(parsed []nginxsyntax.Directive) string {
+func routes(parsed []nginxsyntax.Directive) string {
 	for _, d := range parsed {
 		switch d.Name {
 		case "if", "return", "rewrite", "set", "break", "location":

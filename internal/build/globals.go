@@ -30,7 +30,7 @@ func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
 		}
 	}
 	var plain model.Route
-	b.applyFeatures(values, feature.RouteOut{Route: &plain})
+	b.routes.Apply(values, feature.RouteOut{Route: &plain})
 	g.Default, g.Files = plain.Profile, plain.Files
 	about := b.chooseTexts(v, values, &g, &out)
 
@@ -93,20 +93,4 @@ func missingConfigMap(name types.NamespacedName, flag, effect string) finding.Fi
 		Object: "configmap/" + name.String(), Field: "metadata.name", Code: finding.MissingObject,
 		Message: "the ConfigMap does not exist or can't be read, but --" + flag + " names it", Effect: effect,
 	}
-}
-
-// applyFeatures lets the features write into a route.
-func (b *Builder) applyFeatures(v feature.Values, out feature.RouteOut) feature.RouteOut {
-	out.Report = feature.NewReport(v, "the paths of this Ingress answer 503")
-	for _, f := range b.features {
-		if f.Route == nil {
-			continue
-		}
-		before := len(out.Route.Policies)
-		f.Route(v, &out)
-		if len(out.Route.Policies) > before && isGuard(f) {
-			out.Guards = append(out.Guards, f.Name)
-		}
-	}
-	return out
 }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/routing"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/unit"
@@ -64,7 +65,7 @@ func checkTrace(t *testing.T, s *store.Store, key unit.Key) {
 }
 
 // checkRules counts the paths of the host's Ingresses: each is served or lost.
-func checkRules(t *testing.T, s *store.Store, h model.Host, trace build.HostTrace) {
+func checkRules(t *testing.T, s *store.Store, h model.Host, trace routing.HostTrace) {
 	t.Helper()
 	if len(h.Routes) != len(trace.Routes) {
 		t.Fatalf("host %s: %d routes, %d are traced", h.Name, len(h.Routes), len(trace.Routes))

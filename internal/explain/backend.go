@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/routing"
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -13,7 +14,7 @@ import (
 )
 
 // explainBackends describes the endpoints of the route's backends.
-func (x *explainer) explainBackends(won *model.Route, rule build.RuleTrace) {
+func (x *explainer) explainBackends(won *model.Route, rule routing.RuleTrace) {
 	defer x.explainErrorBackends(won)
 	if won.Backend == "" {
 		return

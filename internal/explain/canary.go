@@ -6,14 +6,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/routing"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 )
 
 // explainCanaries describes the backends that policies may choose. All canary
 // Ingresses of the host are involved, even if their rules have no effect.
-func (x *explainer) explainCanaries(won *model.Route, rule build.RuleTrace) {
+func (x *explainer) explainCanaries(won *model.Route, rule routing.RuleTrace) {
 	for _, ing := range x.Store.Canaries(x.out.Name.Host) {
 		x.ingress(ing)
 	}
@@ -26,7 +26,7 @@ func (x *explainer) explainCanaries(won *model.Route, rule build.RuleTrace) {
 		for _, a := range list {
 			x.explainBackend(a.Backend, CanaryBackend)
 		}
-		traces := slices.DeleteFunc(slices.Clone(rule.Canaries), func(t build.CanaryTrace) bool { return t.Feature != p.Feature })
+		traces := slices.DeleteFunc(slices.Clone(rule.Canaries), func(t routing.CanaryTrace) bool { return t.Feature != p.Feature })
 		said := x.out.Backends[first:]
 		for i, t := range traces {
 			said[i].Ingress, said[i].Field = x.ingress(t.Ingress), t.Field

@@ -21,6 +21,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/routing"
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
@@ -96,7 +97,7 @@ type explainer struct {
 // A host is a built host with its trace.
 type host struct {
 	model.Host
-	trace build.HostTrace
+	trace routing.HostTrace
 }
 
 const (

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/routing"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/router"
@@ -62,7 +62,7 @@ func (x *explainer) globalSettings(route *model.Route) []feature.Reading {
 	})
 }
 
-func (x *explainer) rule(t build.RuleTrace, r model.Route) Rule {
+func (x *explainer) rule(t routing.RuleTrace, r model.Route) Rule {
 	return Rule{
 		Ingress: x.ingress(t.Ingress), Field: t.Field, PathType: t.PathType, Path: t.Written,
 		Matches: r.Kind.String() + " " + r.Written(), Backend: r.Backend,
@@ -109,7 +109,7 @@ func (x *explainer) loser(h *host, i, won int, route model.Route) {
 	x.addLost(lost, h.trace.Routes[i], route)
 }
 
-func (x *explainer) addLost(lost Lost, t build.RuleTrace, route model.Route) {
+func (x *explainer) addLost(lost Lost, t routing.RuleTrace, route model.Route) {
 	if len(x.out.Lost) == maxLost {
 		x.out.More++
 		return
@@ -136,7 +136,7 @@ func whyOutranked(won, route model.Route, redirect, later bool) string {
 
 // whyMissed returns why a path does not match although it looks similar, or empty
 // if it does not.
-func (x *explainer) whyMissed(route model.Route, rule build.RuleTrace) string {
+func (x *explainer) whyMissed(route model.Route, rule routing.RuleTrace) string {
 	path := x.out.Request.Path
 	written := rule.Written
 	bare := strings.TrimSuffix(written, "/")
@@ -184,7 +184,7 @@ func decide(h model.Host, path string) router.Decision {
 }
 
 // lostRule describes a rule that is not served, if it is related to the request.
-func (x *explainer) lostRule(h *host, lost build.LostRule) {
+func (x *explainer) lostRule(h *host, lost routing.LostRule) {
 	route := model.Route{Kind: lost.Kind, Path: lost.Path, Slash: lost.Slash, Backend: lost.Backend}
 	if lost.Path == "" {
 		if !strings.HasPrefix(x.out.Request.Path, lost.Written) {

@@ -1,4 +1,4 @@
-package build
+package routing
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 
 // TestLiteralsAsInLua holds the two lists of what is plain text to each other.
 func TestLiteralsAsInLua(t *testing.T) {
-	source, err := os.ReadFile("../../lua/headgate/path_patterns.lua")
+	source, err := os.ReadFile("../../../lua/headgate/path_patterns.lua")
 	if err != nil {
 		t.Fatal(err)
 	}

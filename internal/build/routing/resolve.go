@@ -1,4 +1,4 @@
-package build
+package routing
 
 import (
 	"cmp"
@@ -102,10 +102,10 @@ func (l *hostBuilder) addToAll(policy model.Policy) {
 	}
 }
 
-// balancing is what the Ingresses that use a backend say of it. Denied is set if
+// Balancing is what the Ingresses that use a backend say of it. Denied is set if
 // it is not to be asked.
-func (b *Builder) balancing(key string, v View) (balancing model.Balancing, denied bool, fs []finding.Finding) {
-	merged, fs := b.mergeBackend(key, v)
+func (b *Builder) Balancing(key string, v View) (balancing model.Balancing, denied bool, fs []finding.Finding) {
+	merged, fs := b.MergeBackend(key, v)
 	// The route that a canary belongs to may have a backend with sessions.
 	balancing.Sessions = slices.ContainsFunc(v.Users(key), func(ing *networkingv1.Ingress) bool { return v.References(ing).IsCanary })
 	out := feature.BackendOut{Report: feature.NewReport(merged.Values, setting.DeniesAll("backend "+key)), Balancing: &balancing}
@@ -117,7 +117,8 @@ func (b *Builder) balancing(key string, v View) (balancing model.Balancing, deni
 	return balancing, merged.Denied || out.Denied, append(fs, setting.Findings("", out.Problems)...)
 }
 
-func (b *Builder) mergeBackend(key string, v View) (feature.Merged, []finding.Finding) {
+// MergeBackend merges the settings that the Ingresses which use a backend have of it.
+func (b *Builder) MergeBackend(key string, v View) (feature.Merged, []finding.Finding) {
 	var owners []*feature.Parsed
 	users := v.Users(key)
 	if slices.ContainsFunc(users, func(ing *networkingv1.Ingress) bool { return v.References(ing).SaysOfBackends }) {

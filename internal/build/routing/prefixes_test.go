@@ -1,4 +1,4 @@
-package build
+package routing
 
 import (
 	"math/rand/v2"

@@ -1,4 +1,4 @@
-package build
+package routing
 
 import (
 	"cmp"
@@ -39,7 +39,7 @@ func (b *Builder) Host(name string, v View) (h model.Host, found bool, fs []find
 func (b *Builder) host(name string, v View, trace *HostTrace) (h model.Host, found bool, fs []finding.Finding) {
 	ingresses := spec.OldestFirst(v.Ingresses(name))
 	l := hostBuilder{
-		builder: b, view: v, config: b.settings.Options(v).Config, fallback: defaultKey(v), host: name,
+		builder: b, view: v, config: b.settings.Options(v).Config, fallback: DefaultKey(v), host: name,
 		taken: map[routeKey]string{}, compiled: map[string]expression{}, trace: trace, reasons: map[place]string{},
 	}
 	canaries := l.contributionsOf(spec.OldestFirst(v.Canaries(name)))
@@ -231,8 +231,8 @@ func (l *hostBuilder) addRoot(contributions []*contribution) {
 	l.finish(field, root, route, first)
 }
 
-// defaultKey is the key of the default backend, empty for the built-in one.
-func defaultKey(v View) string {
+// DefaultKey is the key of the default backend, empty for the built-in one.
+func DefaultKey(v View) string {
 	name := v.DefaultBackend()
 	if name.Name == "" {
 		return ""
@@ -280,7 +280,7 @@ func (l *hostBuilder) finish(field string, where routeKey, route model.Route, p 
 	if !route.Default {
 		out.AppProtocol = l.appProtocol(route.Backend)
 	}
-	out = l.builder.applyFeatures(parsed.Values(), out)
+	out = l.builder.Apply(parsed.Values(), out)
 	route.Denied = out.Denied || parsed.Denied()
 	if p != nil {
 		p.problems, p.routed = append(p.problems, out.Problems...), true

@@ -1,48 +1,22 @@
-package build
+package routing
 
 import (
 	"cmp"
-	"net/netip"
 	"slices"
-	"strconv"
 
 	"github.com/headgate/headgate/internal/syntax/nginxsyntax"
 
 	networkingv1 "k8s.io/api/networking/v1"
 
-	"github.com/headgate/headgate/internal/build/endpoint"
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/syntax/pcre"
 )
 
-// outside fills in the endpoints of a backend that is not a Service's.
-func (t *backendMaker) outside(portText string) {
-	port, err := strconv.ParseUint(portText, 10, 16)
-	if err != nil {
-		return
-	}
-	if address, ok := model.Address(t.name.Name); ok {
-		if !allowed(t.view)(netip.AddrPortFrom(address, uint16(port))) {
-			t.unreachable(t.field, finding.InvalidValue, t.name.Name+" is a loopback, link-local or unspecified address, or one of a metadata service or of Headgate itself: "+
-				"--allow-local-svc-external-name is required to connect to it")
-			return
-		}
-		t.backend.Endpoints = []netip.AddrPort{netip.AddrPortFrom(address, uint16(port))}
-		return
-	}
-	if problem := endpoint.CheckName(t.name.Name); problem != "" {
-		t.unreachable(t.field, finding.InvalidValue, problem)
-		return
-	}
-	t.resolved(t.field, t.name.Name, uint16(port))
-}
-
-// callerOf is the object with the problems of a backend that is not a Service's: the
+// CallerOf is the object with the problems of a backend that is not a Service's: the
 // ConfigMap with the options, or the oldest Ingress that calls it.
-func (b *Builder) callerOf(key string, v View) (object, field string) {
+func (b *Builder) CallerOf(key string, v View) (object, field string) {
 	if configMap := v.ConfigMap(); v.CalledByOptions(key) && configMap != nil {
 		field = b.callField(b.settings.Options(v).Config.Values(), key, configMap.Data, func(s feature.AnySetting) string { return s.Spec().Key })
 		return "configmap/" + configMap.Namespace + "/" + configMap.Name, field
@@ -81,9 +55,9 @@ func leadsTo(call model.Call, key string) bool {
 	return call.Backend() == key
 }
 
-// needed reports whether an Ingress, or the options, call a backend that is not a Service's. Those who
+// Needed reports whether an Ingress, or the options, call a backend that is not a Service's. Those who
 // call their own host don't as long as that has a route for it.
-func (b *Builder) needed(key string, v View) bool {
+func (b *Builder) Needed(key string, v View) bool {
 	if v.CalledByOptions(key) {
 		return true
 	}
