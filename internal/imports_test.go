@@ -43,7 +43,9 @@ var knows = []struct {
 	{"internal/syntax/template", []string{"internal/finding", "internal/model"}, "it reads texts with variables: what they are used for is known by the feature"},
 	{"internal/syntax/address", []string{"internal/finding", "internal/model"}, "it reads addresses: who is compared with them, and what is asked there, is known by the feature"},
 	{"internal/syntax/header", nil, "it reads names and values: what sets headers is known by the feature"},
-	{"internal/syntax/snippet", []string{"internal/finding", "internal/syntax/header", "internal/syntax/pcre", "internal/syntax/template"}, "it knows the language of NGINX: what its directives are used for is known by the features with snippets"},
+	{"internal/syntax/snippet/argument", []string{"internal/syntax/pcre"}, "it reads arguments: which directives have them is for snippet"},
+	{"internal/syntax/snippet/program", []string{"internal/syntax/template"}, "a program is plain data for Lua"},
+	{"internal/syntax/snippet", []string{"internal/finding", "internal/syntax/header", "internal/syntax/pcre", "internal/syntax/snippet/…", "internal/syntax/template"}, "it knows the language of NGINX: what its directives are used for is known by the features with snippets"},
 	{
 		"internal/feature/…",
 		[]string{"internal/feature", "internal/finding", "internal/guard", "internal/model", "internal/model/…", "internal/syntax/…"},

@@ -15,7 +15,7 @@ import (
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/syntax/header"
-	"github.com/headgate/headgate/internal/syntax/snippet"
+	"github.com/headgate/headgate/internal/syntax/snippet/program"
 	"github.com/headgate/headgate/internal/syntax/template"
 )
 
@@ -39,7 +39,7 @@ type policy struct {
 	SignIn  template.Template `json:"sign_in,omitempty"`
 	Cache   *cache            `json:"cache,omitempty"`
 	// Program is that of the call.
-	Program *snippet.Program `json:"program,omitempty"`
+	Program *program.Program `json:"program,omitempty"`
 	check   model.Check
 
 	// For explain: the URL, the setting that has it, and that of the sign-in page.

@@ -4,6 +4,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/syntax/snippet"
+	"github.com/headgate/headgate/internal/syntax/snippet/program"
 )
 
 // authSnippet declares the annotation; the key for all routes is the administrator's.
@@ -17,7 +18,7 @@ func authSnippet() feature.Setting[*snippet.Source] {
 
 // program is what the snippet of the call says, nil if there is none. It reports false if the
 // snippet may control access and is not followed.
-func (s settings) program(v feature.Values, out *feature.RouteOut) (*snippet.Program, bool) {
+func (s settings) program(v feature.Values, out *feature.RouteOut) (*program.Program, bool) {
 	source := s.snippet.Get(v)
 	if source == nil {
 		return nil, true

@@ -7,19 +7,19 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/syntax/snippet"
+	"github.com/headgate/headgate/internal/syntax/snippet/program"
 )
 
 // withoutConflicts leaves out the location blocks of a host that are the location of a rule:
 // NGINX does not start with two that are equal.
-func withoutConflicts(locations []snippet.Location, out *feature.HostOut) []snippet.Location {
+func withoutConflicts(locations []program.Location, out *feature.HostOut) []program.Location {
 	ofRules := map[string]bool{}
 	for _, r := range out.Routes {
 		for _, written := range locationsOf(r, out.Patterns) {
 			ofRules[written] = true
 		}
 	}
-	var kept []snippet.Location
+	var kept []program.Location
 	for _, l := range locations {
 		match := l.Match
 		if match == "^~" {
@@ -56,7 +56,7 @@ func locationsOf(r *model.Route, patterns bool) []string {
 }
 
 // refuses reports whether a program refuses requests, so that they must not be answered without it.
-func refuses(p snippet.Program) bool {
+func refuses(p program.Program) bool {
 	for _, e := range p.Effects {
 		if len(e.Rules) > 0 || e.Methods != nil {
 			return true
@@ -70,7 +70,7 @@ func refuses(p snippet.Program) bool {
 	return refusesIn(p.Steps)
 }
 
-func refusesIn(steps []snippet.Step) bool {
+func refusesIn(steps []program.Step) bool {
 	for _, s := range steps {
 		if s.Return >= 400 || refusesIn(s.Then) {
 			return true

@@ -10,6 +10,7 @@ import (
 	"github.com/headgate/headgate/internal/model/directive"
 	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/syntax/snippet"
+	"github.com/headgate/headgate/internal/syntax/snippet/program"
 )
 
 const (
@@ -52,8 +53,8 @@ func Access() feature.Feature {
 }
 
 // hasRules reports whether a program, nil for none, may deny by addresses.
-func hasRules(p *snippet.Program) bool {
-	return slices.ContainsFunc(effectsOf(p), func(e snippet.Effects) bool {
+func hasRules(p *program.Program) bool {
+	return slices.ContainsFunc(effectsOf(p), func(e program.Effects) bool {
 		return len(e.Rules) > 0 || e.Methods != nil && len(e.Methods.Rules) > 0
 	})
 }
@@ -117,7 +118,7 @@ func intercepts(s *snippet.Snippet) bool {
 }
 
 // prepare gives a route the location of nginx.conf that effects need.
-func prepare(route *model.Route, effects []snippet.Effects, phases phases, intercepts bool) {
+func prepare(route *model.Route, effects []program.Effects, phases phases, intercepts bool) {
 	if phases["header_filter"] {
 		route.Variant.HeaderFilter = true
 	}
@@ -138,7 +139,7 @@ func prepare(route *model.Route, effects []snippet.Effects, phases phases, inter
 }
 
 // effectsOf are those of all blocks of a program, nil for none.
-func effectsOf(p *snippet.Program) []snippet.Effects {
+func effectsOf(p *program.Program) []program.Effects {
 	if p == nil {
 		return nil
 	}
@@ -152,7 +153,7 @@ func effectsOf(p *snippet.Program) []snippet.Effects {
 // phases are those in which effects do something.
 type phases map[string]bool
 
-func phasesOf(effects []snippet.Effects) phases {
+func phasesOf(effects []program.Effects) phases {
 	p := phases{}
 	add := func(is bool, names ...string) {
 		for _, name := range names {
@@ -174,15 +175,15 @@ func phasesOf(effects []snippet.Effects) phases {
 }
 
 // keptHeaders are those of auth_request_set.
-func keptHeaders(effects []snippet.Effects) []string {
+func keptHeaders(effects []program.Effects) []string {
 	var names []string
 	for _, e := range effects {
 		for _, variable := range e.AuthVariables {
 			for _, piece := range variable.Value {
 				switch piece.Variable {
-				case snippet.UpstreamHeader:
+				case program.UpstreamHeader:
 					names = append(names, strings.ReplaceAll(piece.Name, "_", "-"))
-				case snippet.UpstreamCookie:
+				case program.UpstreamCookie:
 					names = append(names, "set-cookie")
 				}
 			}

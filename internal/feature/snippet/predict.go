@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/model/prediction"
-	"github.com/headgate/headgate/internal/syntax/snippet"
+	"github.com/headgate/headgate/internal/syntax/snippet/program"
 )
 
 // predict says what the steps of a snippet may do to a request.
@@ -22,7 +22,7 @@ func predict(q prediction.Request) prediction.Answer {
 }
 
 // predictSteps simulates a return that is always reached, if its text has no variables.
-func predictSteps(p snippet.Program, annotation string) prediction.Answer {
+func predictSteps(p program.Program, annotation string) prediction.Answer {
 	if len(p.Locations) == 0 && len(p.Steps) > 0 && p.Steps[0].Return != 0 {
 		step := p.Steps[0]
 		location, plain := "", true
@@ -50,10 +50,10 @@ func predictSteps(p snippet.Program, annotation string) prediction.Answer {
 }
 
 // returned are the statuses that a program may answer with, in order.
-func returned(p snippet.Program) []int {
+func returned(p program.Program) []int {
 	var statuses []int
-	var walk func([]snippet.Step)
-	walk = func(steps []snippet.Step) {
+	var walk func([]program.Step)
+	walk = func(steps []program.Step) {
 		for _, s := range steps {
 			if flag := map[string]int{"redirect": 302, "permanent": 301}[s.Flag]; cmp.Or(s.Return, flag) != 0 {
 				statuses = append(statuses, cmp.Or(s.Return, flag))
@@ -67,10 +67,10 @@ func returned(p snippet.Program) []int {
 }
 
 // rewrites reports whether a program may change a path.
-func rewrites(p snippet.Program) bool {
+func rewrites(p program.Program) bool {
 	found := false
-	var walk func([]snippet.Step)
-	walk = func(steps []snippet.Step) {
+	var walk func([]program.Step)
+	walk = func(steps []program.Step) {
 		for _, s := range steps {
 			found = found || s.Rewrite != "" && s.Flag != "redirect" && s.Flag != "permanent"
 			walk(s.Then)
@@ -81,7 +81,7 @@ func rewrites(p snippet.Program) bool {
 }
 
 // each calls a function with the steps of a program and those of its locations.
-func each(p snippet.Program, walk func([]snippet.Step)) {
+func each(p program.Program, walk func([]program.Step)) {
 	walk(p.Steps)
 	for _, l := range p.Locations {
 		each(l.Program, walk)

@@ -14,6 +14,7 @@ import (
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/syntax/snippet"
+	"github.com/headgate/headgate/internal/syntax/snippet/program"
 )
 
 const name = "snippet_steps"
@@ -75,7 +76,7 @@ func optionsOf(v feature.Values) snippet.Options {
 }
 
 // ofLocation is the program of an Ingress's configuration-snippet, nil if it has none.
-func ofLocation(v feature.Values) *snippet.Program {
+func ofLocation(v feature.Values) *program.Program {
 	if s := locationSnippet(v); s != nil {
 		return &s.Program
 	}
@@ -83,7 +84,7 @@ func ofLocation(v feature.Values) *snippet.Program {
 }
 
 // ofServer is the program of a host's server-snippet, nil if it has none.
-func ofServer(v feature.Values) *snippet.Program {
+func ofServer(v feature.Values) *program.Program {
 	if s := hostSnippet(v); s != nil {
 		return &s.Program
 	}
@@ -92,19 +93,19 @@ func ofServer(v feature.Values) *snippet.Program {
 
 // routePolicy is what snippet_steps.lua reads of a route.
 type routePolicy struct {
-	Location snippet.Program `json:"location"`
+	Location program.Program `json:"location"`
 }
 
 // serverPolicy is what it reads of a host before a route is found. Namespace is the one whose
 // time expressions take.
 type serverPolicy struct {
-	Server    snippet.Program `json:"server"`
+	Server    program.Program `json:"server"`
 	Namespace string          `json:"namespace"`
 }
 
 // hostPolicy is on all routes of a host with a server-snippet, for explain.
 type hostPolicy struct {
-	server snippet.Program
+	server program.Program
 }
 
 func route(v feature.Values, out *feature.RouteOut) {
@@ -117,18 +118,18 @@ func route(v feature.Values, out *feature.RouteOut) {
 		return
 	}
 	snippet.ReportTo[feature.AnySetting](s, configurationSnippet, &out.Report)
-	program := *ofLocation(v)
-	program.Locations = slices.DeleteFunc(slices.Clone(program.Locations), func(l snippet.Location) bool {
+	own := *ofLocation(v)
+	own.Locations = slices.DeleteFunc(slices.Clone(own.Locations), func(l program.Location) bool {
 		return isOutside(l, out.Route)
 	})
-	if len(program.Steps)+len(program.Effects)+len(program.Locations) > 0 {
-		feature.Add(out.Route, name, routePolicy{program})
+	if len(own.Steps)+len(own.Effects)+len(own.Locations) > 0 {
+		feature.Add(out.Route, name, routePolicy{own})
 	}
 }
 
 // isOutside reports whether a location block in the location of a route can't be asked for
 // there. NGINX does not start with one.
-func isOutside(l snippet.Location, r *model.Route) bool {
+func isOutside(l program.Location, r *model.Route) bool {
 	return !strings.HasPrefix(l.Match, "~") && r.Kind == model.Prefix && !strings.HasPrefix(l.Path, r.Path)
 }
 
@@ -146,13 +147,13 @@ func host(v feature.Values, out *feature.HostOut) {
 		// Its steps and location blocks could answer before the routes, which are denied.
 		return
 	}
-	program := *ofServer(v)
-	program.Locations = withoutConflicts(program.Locations, out)
-	if len(program.Steps)+len(program.Effects)+len(program.Locations) > 0 {
-		out.Server = serverPolicy{program, v.OriginOf(serverSnippet).Namespace}
+	own := *ofServer(v)
+	own.Locations = withoutConflicts(own.Locations, out)
+	if len(own.Steps)+len(own.Effects)+len(own.Locations) > 0 {
+		out.Server = serverPolicy{own, v.OriginOf(serverSnippet).Namespace}
 	}
-	if len(program.Steps)+len(program.Locations) > 0 {
-		out.Policy = hostPolicy{program}
+	if len(own.Steps)+len(own.Locations) > 0 {
+		out.Policy = hostPolicy{own}
 	}
 }
 

@@ -7,11 +7,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/headgate/headgate/internal/syntax/snippet/argument"
+	"github.com/headgate/headgate/internal/syntax/snippet/program"
 )
 
 // access reads allow and deny.
 func (p *parser) access(s *scope, d *directive) error {
-	r := Rule{Allow: d.Directive == "allow", Network: d.Args[0]}
+	r := program.Rule{Allow: d.Directive == "allow", Network: d.Args[0]}
 	if r.Network != "all" && r.Network != "unix:" {
 		network, err := p.network(d, r.Network)
 		if err != nil {
@@ -43,7 +46,7 @@ func methods() []string {
 }
 
 func (p *parser) limitExcept(s *scope, d *directive) error {
-	m := &MethodRules{}
+	m := &program.MethodRules{}
 	for _, text := range d.Args {
 		method := strings.ToUpper(text)
 		if !slices.Contains(methods(), method) {
@@ -75,7 +78,7 @@ func (p *parser) authRequestSet(s *scope, d *directive) error {
 	if err != nil {
 		return err
 	}
-	s.effects.AuthVariables = append(s.effects.AuthVariables, Variable{Name: name, Value: value})
+	s.effects.AuthVariables = append(s.effects.AuthVariables, program.Variable{Name: name, Value: value})
 	return nil
 }
 
@@ -83,7 +86,7 @@ func (p *parser) authRequestSet(s *scope, d *directive) error {
 func (p *parser) errorPage(s *scope, d *directive) error {
 	to := d.Args[len(d.Args)-1]
 	statuses := d.Args[:len(d.Args)-1]
-	page := ErrorPage{}
+	page := program.ErrorPage{}
 	explicit := false
 	if last := len(statuses) - 1; strings.HasPrefix(statuses[last], "=") {
 		explicit, page.Status = true, -1
@@ -111,12 +114,12 @@ func (p *parser) errorPage(s *scope, d *directive) error {
 	if err != nil {
 		return err
 	}
-	return s.effects.addErrorPage(page, statuses, explicit)
+	return addErrorPage(&s.effects, page, statuses, explicit)
 }
 
 // addErrorPage adds a page for each group of statuses. Those that NGINX uses within become
 // 400, unless another one is written.
-func (e *Effects) addErrorPage(page ErrorPage, statuses []string, explicit bool) error {
+func addErrorPage(e *program.Effects, page program.ErrorPage, statuses []string, explicit bool) error {
 	inner := page
 	inner.Status = 400
 	for _, text := range statuses {
@@ -130,7 +133,7 @@ func (e *Effects) addErrorPage(page ErrorPage, statuses []string, explicit bool)
 			page.Statuses = append(page.Statuses, status)
 		}
 	}
-	for _, p := range []ErrorPage{page, inner} {
+	for _, p := range []program.ErrorPage{page, inner} {
 		if p.Statuses != nil {
 			e.ErrorPages = append(e.ErrorPages, p)
 		}
@@ -141,7 +144,7 @@ func (e *Effects) addErrorPage(page ErrorPage, statuses []string, explicit bool)
 func (p *parser) limitRate(s *scope, d *directive) error {
 	value, err := p.template(d.Args[0])
 	if err == nil && !strings.Contains(d.Args[0], "$") {
-		_, err = checkSize(d.Args)
+		_, err = argument.Size(d.Args)
 	}
 	if err != nil {
 		return err

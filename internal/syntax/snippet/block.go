@@ -2,11 +2,11 @@ package snippet
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 
 	crossplane "github.com/nginxinc/nginx-go-crossplane"
 
+	"github.com/headgate/headgate/internal/syntax/snippet/program"
 	"github.com/headgate/headgate/internal/syntax/template"
 )
 
@@ -33,8 +33,8 @@ type scope struct {
 	place   Place
 	block   *block
 	outer   *scope
-	steps   *[]Step
-	effects Effects
+	steps   *[]program.Step
+	effects program.Effects
 	// seen has directives that may stand once.
 	seen map[string]bool
 	// closed is set where a directive is refused that may be a guard or a handler.
@@ -43,8 +43,8 @@ type scope struct {
 
 // A block is what becomes a Program: a scope with those of its ifs.
 type block struct {
-	program  *Program
-	location *Location
+	program  *program.Program
+	location *program.Location
 	base     *scope
 	// ifs has the scopes of ifs, in the order of their index in the program's Effects.
 	ifs   []*scope
@@ -92,12 +92,12 @@ func (p *parser) directive(s *scope, d *directive) {
 	}
 }
 
-// shape says what is wrong with the number of arguments, or with the block. Crossplane
+// shape says what is wrong with the argument.Number of arguments, or with the block. Crossplane
 // does not look at directives in nested ifs.
 func (k kind) shape(d *directive) string {
 	switch n := len(d.Args); {
 	case n < k.least, n > k.most && k.most != many:
-		return "invalid number of arguments"
+		return "invalid argument.Number of arguments"
 	case k.block && !d.IsBlock():
 		return "a block is missing"
 	case !k.block && d.IsBlock():
@@ -129,7 +129,7 @@ func (p *parser) refuseIn(s *scope, r Refusal) {
 	p.refuse(r)
 }
 
-func closedSteps() []Step { return []Step{{Return: 503}} }
+func closedSteps() []program.Step { return []program.Step{{Return: 503}} }
 
 func (p *parser) warn(d *directive, format string, values ...any) {
 	p.out.Warnings = append(p.out.Warnings, Warning{Line: d.Line, Directive: d.Directive, Message: fmt.Sprintf(format, values...)})
@@ -137,21 +137,21 @@ func (p *parser) warn(d *directive, format string, values ...any) {
 
 // finish gives the program its effects, when all of a block is known: what an if inherits
 // may stand behind it.
-func (b *block) finish(outer *Effects) {
-	b.base.effects.inherit(outer)
+func (b *block) finish(outer *program.Effects) {
+	b.base.effects.Inherit(outer)
 	if b.base.closed {
-		*b.program = Program{Steps: closedSteps()}
+		*b.program = program.Program{Steps: closedSteps()}
 		return
 	}
-	all, has := []Effects{b.base.effects}, !b.base.effects.empty()
+	all, has := []program.Effects{b.base.effects}, !b.base.effects.Empty()
 	for _, s := range b.ifs {
 		own := s.effects
-		has = has || !own.empty()
+		has = has || !own.Empty()
 		from := &b.base.effects
 		if s.outer != b.base {
 			from = &all[b.index(s.outer)]
 		}
-		own.inherit(from)
+		own.Inherit(from)
 		own.Methods = nil
 		all = append(all, own)
 	}
@@ -180,41 +180,16 @@ func (b *block) index(s *scope) int {
 	return 0
 }
 
-func forget(steps []Step) {
+func forget(steps []program.Step) {
 	for i := range steps {
 		steps[i].Use = 0
 		forget(steps[i].Then)
 	}
 }
 
-func (e *Effects) empty() bool { return reflect.ValueOf(*e).IsZero() }
-
-// inherit adds what a block has of the one around it, as NGINX does: the directives of
-// headers-more are added, all others replace those of the outer block.
-func (e *Effects) inherit(outer *Effects) {
-	if outer == nil {
-		return
-	}
-	e.ResponseHeaders = concat(outer.ResponseHeaders, e.ResponseHeaders)
-	e.InputHeaders = concat(outer.InputHeaders, e.InputHeaders)
-	own, from := reflect.ValueOf(e).Elem(), reflect.ValueOf(outer).Elem()
-	for i := range own.NumField() {
-		if name := own.Type().Field(i).Name; own.Field(i).IsZero() && name != "Methods" {
-			own.Field(i).Set(from.Field(i))
-		}
-	}
-}
-
-func concat[T any](outer, own []T) []T {
-	if len(outer)+len(own) == 0 {
-		return nil
-	}
-	return append(append(make([]T, 0, len(outer)+len(own)), outer...), own...)
-}
-
 // location reads a location block.
 func (p *parser) location(s *scope, d *directive) error {
-	l := &Location{}
+	l := &program.Location{}
 	switch value := d.Args[0]; {
 	case len(d.Args) == 2:
 		l.Match, l.Path = d.Args[0], d.Args[1]
@@ -242,7 +217,7 @@ func (p *parser) location(s *scope, d *directive) error {
 }
 
 // ends reports whether steps answer all requests, or have them routed again.
-func ends(steps []Step) bool {
+func ends(steps []program.Step) bool {
 	for _, step := range steps {
 		if step.Return != 0 || (step.Rewrite == ".*" || step.Rewrite == "^") && step.Flag != "" && step.Flag != "break" {
 			return true
@@ -253,10 +228,10 @@ func ends(steps []Step) bool {
 
 // deniesAll reports whether the first rule denies all addresses.
 func (s *scope) deniesAll() bool {
-	return len(s.effects.Rules) > 0 && s.effects.Rules[0] == Rule{Network: "all"}
+	return len(s.effects.Rules) > 0 && s.effects.Rules[0] == program.Rule{Network: "all"}
 }
 
-func (p *parser) checkLocation(s *scope, l *Location) error {
+func (p *parser) checkLocation(s *scope, l *program.Location) error {
 	outer := s.block.location
 	switch l.Match {
 	case "~", "~*":
@@ -299,9 +274,9 @@ func (p *parser) ifBlock(s *scope, d *directive) error {
 	if s.in&anyLocation != 0 {
 		in = ifLocation
 	}
-	var then []Step
+	var then []program.Step
 	inner := &scope{in: in, place: s.place, block: s.block, outer: s, steps: &then, seen: map[string]bool{}}
-	step := Step{If: condition}
+	step := program.Step{If: condition}
 	if in == ifLocation {
 		s.block.ifs = append(s.block.ifs, inner)
 		step.Use = len(s.block.ifs)
@@ -315,7 +290,7 @@ func (p *parser) ifBlock(s *scope, d *directive) error {
 }
 
 // condition reads that of an if, without the parentheses.
-func (p *parser) condition(words []string) (*Condition, error) {
+func (p *parser) condition(words []string) (*program.Condition, error) {
 	if len(words) == 0 || !strings.HasPrefix(words[0], "$") {
 		return nil, fmt.Errorf("invalid condition %q: must begin with a variable; files can't be tested", strings.Join(words, " "))
 	}
@@ -323,7 +298,7 @@ func (p *parser) condition(words []string) (*Condition, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Condition{}
+	c := &program.Condition{}
 	if piece != (template.Piece{}) {
 		c.Variable = template.Template{piece}
 	}

@@ -5,25 +5,19 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-)
 
-func isToken(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; c <= ' ' || c > '~' || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
-			return false
-		}
-	}
-	return text != ""
-}
+	"github.com/headgate/headgate/internal/syntax/snippet/argument"
+	"github.com/headgate/headgate/internal/syntax/snippet/program"
+)
 
 // header reads a name and a value. Line breaks in the value become a space, which is what
 // HTTP says they mean.
-func (p *parser) header(d *directive, name, value string) (Header, error) {
-	if !isToken(name) {
-		return Header{}, fmt.Errorf("invalid header name %q", name)
+func (p *parser) header(d *directive, name, value string) (program.Header, error) {
+	if !argument.IsToken(name) {
+		return program.Header{}, fmt.Errorf("invalid header name %q", name)
 	}
 	if err := checkFraming(d.Directive, name); err != nil {
-		return Header{}, err
+		return program.Header{}, err
 	}
 	if strings.ContainsAny(value, "\r\n") {
 		lines := strings.FieldsFunc(value, func(r rune) bool { return r == '\r' || r == '\n' })
@@ -34,7 +28,7 @@ func (p *parser) header(d *directive, name, value string) (Header, error) {
 		p.warn(d, "the value of %s has several lines; they are joined, since a header can't have line breaks", name)
 	}
 	to, err := p.template(value)
-	return Header{Name: name, Value: to}, err
+	return program.Header{Name: name, Value: to}, err
 }
 
 func (p *parser) addHeader(s *scope, d *directive) error {
@@ -46,7 +40,7 @@ func (p *parser) addHeader(s *scope, d *directive) error {
 	if always && d.Args[2] != "always" {
 		return fmt.Errorf(`invalid parameter %q: must be "always"`, d.Args[2])
 	}
-	s.effects.AddHeaders = append(s.effects.AddHeaders, AddHeader{Header: h, Always: always})
+	s.effects.AddHeaders = append(s.effects.AddHeaders, program.AddHeader{Header: h, Always: always})
 	return nil
 }
 
@@ -68,7 +62,7 @@ func (p *parser) proxySetHeader(s *scope, d *directive) error {
 
 func (p *parser) hideHeader(s *scope, d *directive) error {
 	name := strings.ToLower(d.Args[0])
-	if !isToken(name) {
+	if !argument.IsToken(name) {
 		return fmt.Errorf("invalid header name %q", d.Args[0])
 	}
 	to := &s.effects.HideHeaders
@@ -79,11 +73,11 @@ func (p *parser) hideHeader(s *scope, d *directive) error {
 	return nil
 }
 
-// moreHeaders reads a directive of the module headers-more: options, and any number of
+// moreHeaders reads a directive of the module headers-more: options, and any argument.Number of
 // "NAME: VALUE".
 func (p *parser) moreHeaders(s *scope, d *directive) error {
-	var headers []MoreHeader
-	like := MoreHeader{Clear: strings.HasPrefix(d.Directive, "more_clear")}
+	var headers []program.MoreHeader
+	like := program.MoreHeader{Clear: strings.HasPrefix(d.Directive, "more_clear")}
 	input := strings.HasSuffix(d.Directive, "_input_headers")
 	for i := 0; i < len(d.Args); i++ {
 		option := d.Args[i]
@@ -102,7 +96,7 @@ func (p *parser) moreHeaders(s *scope, d *directive) error {
 			}
 			value = d.Args[i]
 		}
-		if err := like.option(option, value, input); err != nil {
+		if err := readOption(&like, option, value, input); err != nil {
 			return err
 		}
 	}
@@ -120,8 +114,8 @@ func (p *parser) moreHeaders(s *scope, d *directive) error {
 	return nil
 }
 
-// option reads one option. Several of a kind add up.
-func (h *MoreHeader) option(option, value string, input bool) error {
+// readOption reads one option. Several of a kind add up.
+func readOption(h *program.MoreHeader, option, value string, input bool) error {
 	switch {
 	case option == "-s" && !input:
 		for _, text := range strings.Fields(value) {
@@ -144,7 +138,7 @@ func (h *MoreHeader) option(option, value string, input bool) error {
 }
 
 // moreHeader reads one header. A space ends the name as well as a colon does.
-func (p *parser) moreHeader(d *directive, text string, clears bool) (MoreHeader, error) {
+func (p *parser) moreHeader(d *directive, text string, clears bool) (program.MoreHeader, error) {
 	name, value := text, ""
 	if end := strings.IndexAny(text, ": \t\r\n"); end >= 0 {
 		name, value = text[:end], strings.TrimLeft(text[end:], ": \t\r\n")
@@ -158,12 +152,12 @@ func (p *parser) moreHeader(d *directive, text string, clears bool) (MoreHeader,
 		err = fmt.Errorf("invalid header name %q: an asterisk is allowed in names of headers that are removed", name)
 	}
 	h.Name = name
-	return MoreHeader{Header: h, Clear: len(h.Value) == 0}, err
+	return program.MoreHeader{Header: h, Clear: len(h.Value) == 0}, err
 }
 
 // expires reads the directive expires.
 func (p *parser) expires(s *scope, d *directive) error {
-	e := &Expires{Kind: "in"}
+	e := &program.Expires{Kind: "in"}
 	text := d.Args[len(d.Args)-1]
 	if len(d.Args) == 2 {
 		if e.Kind = d.Args[0]; e.Kind != "modified" {
@@ -176,15 +170,15 @@ func (p *parser) expires(s *scope, d *directive) error {
 	}
 	if strings.Contains(text, "$") {
 		e.Value = value
-	} else if err := e.parse(text); err != nil {
+	} else if err := readExpiry(e, text); err != nil {
 		return err
 	}
 	s.effects.Expires = e
 	return nil
 }
 
-// parse reads an expiry without variables.
-func (e *Expires) parse(text string) error {
+// readExpiry reads an expiry without variables.
+func readExpiry(e *program.Expires, text string) error {
 	if e.Kind == "in" && (text == "epoch" || text == "max" || text == "off") {
 		e.Kind = text
 		return nil
@@ -195,7 +189,7 @@ func (e *Expires) parse(text string) error {
 	} else if !negative {
 		rest = strings.TrimPrefix(text, "+")
 	}
-	seconds, ok := readSeconds(rest)
+	seconds, ok := argument.Seconds(rest)
 	if !ok || e.Kind == "at" && seconds > 24*60*60 {
 		return fmt.Errorf("invalid value %q: must be a time such as 30d or @12h, or epoch, max or off", text)
 	}

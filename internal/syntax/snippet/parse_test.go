@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/headgate/headgate/internal/syntax/snippet/program"
 )
 
 // places are the places by the names of files in the tests' archives.
@@ -84,8 +86,8 @@ func describe(t *testing.T, s *Snippet) []byte {
 		}
 		fmt.Fprintf(&b, "%s%s %s\n", strings.Repeat(" ", indent), word, text)
 	}
-	var program func(indent int, p Program)
-	program = func(indent int, p Program) {
+	var show func(indent int, p program.Program)
+	show = func(indent int, p program.Program) {
 		for _, step := range p.Steps {
 			line(indent, "step", step)
 		}
@@ -94,12 +96,12 @@ func describe(t *testing.T, s *Snippet) []byte {
 		}
 		for _, l := range p.Locations {
 			inner := l.Program
-			l.Program = Program{}
+			l.Program = program.Program{}
 			line(indent, "location", l)
-			program(indent+1, inner)
+			show(indent+1, inner)
 		}
 	}
-	program(0, s.Program)
+	show(0, s.Program)
 	for _, one := range s.Settings {
 		line(0, "setting", one)
 	}

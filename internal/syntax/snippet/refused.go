@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	crossplane "github.com/nginxinc/nginx-go-crossplane"
+
+	"github.com/headgate/headgate/internal/syntax/snippet/argument"
 )
 
 // addIdle adds directives that are taken because there is nothing for them to do: Headgate
@@ -23,15 +25,15 @@ func addIdle(all map[string]kind) {
 			all[name] = kind{in: anywhere, least: 1, most: many, take: take}
 		}
 	}
-	add(checkNothing, "etag", "log_not_found", "log_subrequest", "if_modified_since", "max_ranges", "tcp_nodelay", "tcp_nopush", "sendfile",
+	add(argument.Any, "etag", "log_not_found", "log_subrequest", "if_modified_since", "max_ranges", "tcp_nodelay", "tcp_nopush", "sendfile",
 		"sendfile_max_chunk", "rewrite_log", "uninitialized_variable_warn", "open_file_cache", "open_file_cache_errors",
 		"open_file_cache_min_uses", "open_file_cache_valid", "output_buffers", "postpone_output", "aio", "directio", "read_ahead",
 		"types_hash_max_size", "types_hash_bucket_size", "proxy_headers_hash_max_size", "proxy_headers_hash_bucket_size",
 		"proxy_cache_bypass", "proxy_no_cache", "http2_max_field_size", "http2_max_header_size", "http2_max_requests",
 		"http2_idle_timeout", "http2_recv_timeout", "resolver", "resolver_timeout")
-	add(oneOf("off"), "server_tokens", "proxy_cache", "recursive_error_pages", "port_in_redirect", "server_name_in_redirect",
+	add(argument.OneOf("off"), "server_tokens", "proxy_cache", "recursive_error_pages", "port_in_redirect", "server_name_in_redirect",
 		"msie_padding", "msie_refresh", "autoindex", "ssi", "charset")
-	add(oneOf("on"), "absolute_redirect", "merge_slashes")
+	add(argument.OneOf("on"), "absolute_redirect", "merge_slashes")
 	all["try_files"] = kind{in: inLocation, least: 2, most: many, take: (*parser).tryFiles}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/syntax/pcre"
+	"github.com/headgate/headgate/internal/syntax/snippet/program"
 )
 
 func (p *parser) checkPattern(text string, caseless bool) error {
@@ -33,7 +34,7 @@ func (p *parser) set(s *scope, d *directive) error {
 	if err != nil {
 		return err
 	}
-	*s.steps = append(*s.steps, Step{Set: name, To: to})
+	*s.steps = append(*s.steps, program.Step{Set: name, To: to})
 	return nil
 }
 
@@ -73,12 +74,12 @@ func (p *parser) returns(s *scope, d *directive) error {
 	if err != nil {
 		return err
 	}
-	*s.steps = append(*s.steps, Step{Return: status, HasTo: has, To: to})
+	*s.steps = append(*s.steps, program.Step{Return: status, HasTo: has, To: to})
 	return nil
 }
 
 func (p *parser) rewrite(s *scope, d *directive) error {
-	step := Step{Rewrite: d.Args[0]}
+	step := program.Step{Rewrite: d.Args[0]}
 	if err := p.checkPattern(step.Rewrite, false); err != nil {
 		return err
 	}
@@ -115,6 +116,6 @@ func or(a, b string) string {
 }
 
 func (p *parser) breaks(s *scope, _ *directive) error {
-	*s.steps = append(*s.steps, Step{Break: true})
+	*s.steps = append(*s.steps, program.Step{Break: true})
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/internal/syntax/snippet/program"
 	"github.com/headgate/headgate/internal/syntax/template"
 )
 
@@ -27,15 +28,15 @@ var builtIn = []string{
 }
 
 // families are variables with a name behind a prefix.
-var families = []string{UpstreamHeader, UpstreamCookie, SentHeader, "http", "arg", "cookie"}
+var families = []string{program.UpstreamHeader, program.UpstreamCookie, program.SentHeader, "http", "arg", "cookie"}
 
 // variable returns the piece for a variable's name in lower case: NGINX compares them so.
 func (p *parser) variable(name string) (template.Piece, error) {
 	switch {
 	case p.own[name]:
-		return template.Piece{Variable: Own, Name: name}, nil
+		return template.Piece{Variable: program.Own, Name: name}, nil
 	case slices.Contains(p.options.Administrator, name):
-		return template.Piece{Variable: Administrator, Name: name}, nil
+		return template.Piece{Variable: program.Administrator, Name: name}, nil
 	case slices.Contains(builtIn, name):
 		return p.inPlace(template.Piece{Variable: name})
 	}
@@ -79,7 +80,7 @@ func (p *parser) template(text string) (template.Template, error) {
 // piece reads what follows a dollar sign.
 func (p *parser) piece(text string) (template.Piece, string, error) {
 	if text != "" && text[0] >= '1' && text[0] <= '9' {
-		return template.Piece{Variable: Capture, Name: text[:1]}, text[1:], nil
+		return template.Piece{Variable: program.Capture, Name: text[:1]}, text[1:], nil
 	}
 	name, rest, braces := text, "", strings.HasPrefix(text, "{")
 	if braces {

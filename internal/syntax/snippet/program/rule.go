@@ -1,4 +1,4 @@
-package snippet
+package program
 
 import (
 	"encoding/hex"

@@ -1,4 +1,6 @@
-package snippet
+// Package argument says which arguments a directive may have. Each check returns the arguments to use, or
+// what they must be.
+package argument
 
 import (
 	"errors"
@@ -12,7 +14,7 @@ import (
 	"github.com/headgate/headgate/internal/syntax/pcre"
 )
 
-// timePattern is NGINX's: units from large to small, and a number without one at the end.
+// timePattern is NGINX's: units from large to small, and a Number without one at the end.
 var timePattern = regexp.MustCompile(`^(?:(\d{1,9})y *)?(?:(\d{1,9})M *)?(?:(\d{1,9})w *)?(?:(\d{1,9})d *)?(?:(\d{1,9})h *)?(?:(\d{1,9})m *)?(?:(\d{1,9})s *)?(?:(\d{1,9})ms *)?(\d{1,9})?$`)
 
 // readTime reads a time in milliseconds.
@@ -33,23 +35,22 @@ func readTime(text string) (int, bool) {
 	return total, true
 }
 
-// readSeconds reads a time that is a whole number of seconds: without milliseconds.
-func readSeconds(text string) (int, bool) {
+// Seconds reads a time that is a whole Number of seconds: without milliseconds.
+func Seconds(text string) (int, bool) {
 	n, ok := readTime(text)
 	return n / 1000, ok && !strings.Contains(text, "ms")
 }
 
 var sizePattern = regexp.MustCompile(`^\d{1,9}[kKmM]?$`)
 
-// The checks of arguments of settings. They return the arguments to use.
-
-func checkTime(arguments []string) ([]string, error) {
+// Time takes times with units.
+func Time(arguments []string) ([]string, error) {
 	list := make([]string, len(arguments))
 	for i, text := range arguments {
 		n, ok := readTime(text)
 		// NGINX reads years and months only where it reads no milliseconds.
 		if !ok || strings.ContainsAny(text, "yM") {
-			return nil, fmt.Errorf("invalid time %q: must be a number with ms, s, m, h or d", text)
+			return nil, fmt.Errorf("invalid time %q: must be a Number with ms, s, m, h or d", text)
 		}
 		if list[i] = strconv.Itoa(n) + "ms"; n%1000 == 0 {
 			list[i] = strconv.Itoa(n/1000) + "s"
@@ -58,31 +59,33 @@ func checkTime(arguments []string) ([]string, error) {
 	return list, nil
 }
 
-func checkSize(arguments []string) ([]string, error) {
+// Size takes a size in bytes, kilobytes or megabytes.
+func Size(arguments []string) ([]string, error) {
 	if text := arguments[0]; !sizePattern.MatchString(text) {
-		return nil, fmt.Errorf("invalid size %q: must be a number of bytes, or with k or m", text)
+		return nil, fmt.Errorf("invalid size %q: must be a Number of bytes, or with k or m", text)
 	}
 	return arguments, nil
 }
 
-// checkOffset is a size that may be in gigabytes.
-func checkOffset(arguments []string) ([]string, error) {
-	if _, err := checkSize([]string{strings.TrimRight(arguments[0], "gG")}); err != nil || strings.Count(strings.ToLower(arguments[0]), "g") > 1 {
-		return nil, fmt.Errorf("invalid size %q: must be a number of bytes, or with k, m or g", arguments[0])
+// Offset is a size that may be in gigabytes.
+func Offset(arguments []string) ([]string, error) {
+	if _, err := Size([]string{strings.TrimRight(arguments[0], "gG")}); err != nil || strings.Count(strings.ToLower(arguments[0]), "g") > 1 {
+		return nil, fmt.Errorf("invalid size %q: must be a Number of bytes, or with k, m or g", arguments[0])
 	}
 	return arguments, nil
 }
 
-// checkBuffers is a number and a size.
-func checkBuffers(arguments []string) ([]string, error) {
-	if _, err := number(1, 1<<16)(arguments[:1]); err != nil {
+// Buffers is a Number and a size.
+func Buffers(arguments []string) ([]string, error) {
+	if _, err := Number(1, 1<<16)(arguments[:1]); err != nil {
 		return nil, err
 	}
-	_, err := checkSize(arguments[1:])
+	_, err := Size(arguments[1:])
 	return arguments, err
 }
 
-func checkFlag(arguments []string) ([]string, error) {
+// Flag takes "on" or "off", in any case.
+func Flag(arguments []string) ([]string, error) {
 	value := strings.ToLower(arguments[0])
 	if value != "on" && value != "off" {
 		return nil, fmt.Errorf(`invalid value %q: must be "on" or "off"`, arguments[0])
@@ -90,19 +93,21 @@ func checkFlag(arguments []string) ([]string, error) {
 	return []string{value}, nil
 }
 
-func checkNothing(arguments []string) ([]string, error) { return arguments, nil }
+// Any takes everything.
+func Any(arguments []string) ([]string, error) { return arguments, nil }
 
-func number(minimum, maximum int) func([]string) ([]string, error) {
+// Number takes a number from minimum to maximum first.
+func Number(minimum, maximum int) func([]string) ([]string, error) {
 	return func(arguments []string) ([]string, error) {
 		if n, err := strconv.ParseUint(arguments[0], 10, 31); err != nil || int(n) < minimum || int(n) > maximum {
-			return nil, fmt.Errorf("invalid value %q: must be a number from %d to %d", arguments[0], minimum, maximum)
+			return nil, fmt.Errorf("invalid value %q: must be a Number from %d to %d", arguments[0], minimum, maximum)
 		}
 		return arguments, nil
 	}
 }
 
-// oneOf allows each argument to be one of some words.
-func oneOf(words ...string) func([]string) ([]string, error) {
+// OneOf allows each argument to be one of some words.
+func OneOf(words ...string) func([]string) ([]string, error) {
 	return func(arguments []string) ([]string, error) {
 		for _, text := range arguments {
 			if !slices.Contains(words, text) {
@@ -113,8 +118,8 @@ func oneOf(words ...string) func([]string) ([]string, error) {
 	}
 }
 
-// checkLimitReq reads "zone=NAME [burst=N] [nodelay | delay=N]".
-func checkLimitReq(arguments []string) ([]string, error) {
+// LimitReq reads "zone=NAME [burst=N] [nodelay | delay=N]".
+func LimitReq(arguments []string) ([]string, error) {
 	zone := false
 	for _, text := range arguments {
 		name, value, _ := strings.Cut(text, "=")
@@ -133,13 +138,14 @@ func checkLimitReq(arguments []string) ([]string, error) {
 	return arguments, nil
 }
 
-func checkLimitConn(arguments []string) ([]string, error) {
-	_, err := number(1, 65535)(arguments[1:])
+// LimitConn takes the name of a zone and a number.
+func LimitConn(arguments []string) ([]string, error) {
+	_, err := Number(1, 65535)(arguments[1:])
 	return arguments, err
 }
 
-// checkAgents reads the expressions of gzip_disable.
-func checkAgents(arguments []string) ([]string, error) {
+// Expressions reads the expressions of gzip_disable.
+func Expressions(arguments []string) ([]string, error) {
 	for _, text := range arguments {
 		if _, err := pcre.Compile(text, pcre.Options{Caseless: true}); err != nil {
 			return nil, fmt.Errorf("invalid expression %q: %w", text, err)
@@ -148,19 +154,19 @@ func checkAgents(arguments []string) ([]string, error) {
 	return arguments, nil
 }
 
-// checkTypes reads a list of media types, or an asterisk.
-func checkTypes(arguments []string) ([]string, error) {
+// MediaTypes reads a list of media types, or an asterisk.
+func MediaTypes(arguments []string) ([]string, error) {
 	for _, text := range arguments {
 		kind, of, ok := strings.Cut(text, "/")
-		if text != "*" && (!ok || !isToken(kind) || !isToken(of)) {
+		if text != "*" && (!ok || !IsToken(kind) || !IsToken(of)) {
 			return nil, fmt.Errorf("invalid media type %q", text)
 		}
 	}
 	return arguments, nil
 }
 
-// checkTrusted reads an address, a network or "unix:". Names are not looked up.
-func checkTrusted(arguments []string) ([]string, error) {
+// Trusted reads an address, a network or "unix:". Names are not looked up.
+func Trusted(arguments []string) ([]string, error) {
 	text := arguments[0]
 	_, err := netip.ParseAddr(text)
 	if _, wrong := netip.ParsePrefix(text); wrong != nil && err != nil && text != "unix:" {
@@ -169,37 +175,46 @@ func checkTrusted(arguments []string) ([]string, error) {
 	return arguments, nil
 }
 
-// checkRedirect reads "default", "off", or what is replaced and what with. Expressions are
+// Redirect reads "default", "off", or what is replaced and what with. Expressions are
 // not taken.
-func checkRedirect(arguments []string) ([]string, error) {
+func Redirect(arguments []string) ([]string, error) {
 	switch {
 	case len(arguments) == 1 && arguments[0] != "off" && arguments[0] != "default":
 		return nil, fmt.Errorf(`invalid value %q: must be "off" or "default", or two values`, arguments[0])
 	case len(arguments) == 2 && strings.HasPrefix(arguments[0], "~"):
-		_, err := checkAgents([]string{strings.TrimLeft(arguments[0], "~* ")})
+		_, err := Expressions([]string{strings.TrimLeft(arguments[0], "~* ")})
 		return arguments, err
 	}
 	return arguments, nil
 }
 
-// checkCookie is the same for proxy_cookie_path and proxy_cookie_domain.
-func checkCookie(arguments []string) ([]string, error) {
+// Cookie is the same for proxy_cookie_path and proxy_cookie_domain.
+func Cookie(arguments []string) ([]string, error) {
 	if len(arguments) == 1 && arguments[0] != "off" {
 		return nil, fmt.Errorf(`invalid value %q: must be "off", or two values`, arguments[0])
 	}
-	return checkRedirect(arguments)
+	return Redirect(arguments)
 }
 
-// checkCookieFlags reads "off", or a cookie and flags.
-func checkCookieFlags(arguments []string) ([]string, error) {
+// CookieFlags reads "off", or a cookie and flags.
+func CookieFlags(arguments []string) ([]string, error) {
 	if len(arguments) == 1 {
-		return oneOf("off")(arguments)
+		return OneOf("off")(arguments)
 	}
 	if strings.HasPrefix(arguments[0], "~") {
-		if _, err := checkAgents([]string{arguments[0][1:]}); err != nil {
+		if _, err := Expressions([]string{arguments[0][1:]}); err != nil {
 			return nil, err
 		}
 	}
-	_, err := oneOf("secure", "nosecure", "httponly", "nohttponly", "samesite=strict", "samesite=lax", "samesite=none", "nosamesite")(arguments[1:])
+	_, err := OneOf("secure", "nosecure", "httponly", "nohttponly", "samesite=strict", "samesite=lax", "samesite=none", "nosamesite")(arguments[1:])
 	return arguments, err
+}
+
+func IsToken(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c <= ' ' || c > '~' || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
+			return false
+		}
+	}
+	return text != ""
 }

@@ -1,10 +1,10 @@
-package snippet_test
+package program_test
 
 import (
 	"encoding/json"
 	"testing"
 
-	"github.com/headgate/headgate/internal/syntax/snippet"
+	"github.com/headgate/headgate/internal/syntax/snippet/program"
 )
 
 func TestRulesHaveBounds(t *testing.T) {
@@ -19,7 +19,7 @@ func TestRulesHaveBounds(t *testing.T) {
 		"fd00::1/9":        `{"allow":true,"first":"fd000000000000000000000000000000","last":"fd7fffffffffffffffffffffffffffff"}`,
 		"nobody":           `{"allow":true}`,
 	} {
-		if got, err := json.Marshal(snippet.Rule{Allow: true, Network: network}); err != nil || string(got) != want {
+		if got, err := json.Marshal(program.Rule{Allow: true, Network: network}); err != nil || string(got) != want {
 			t.Errorf("%s: %s, %v, want %s", network, got, err, want)
 		}
 	}
