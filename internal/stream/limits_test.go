@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/stream/socket"
 	"github.com/headgate/headgate/internal/test/porttest"
 )
 
@@ -30,6 +31,9 @@ func TestLimits(t *testing.T) {
 	}
 	if newLimits().most < 1 {
 		t.Error("no connection is allowed at all")
+	}
+	if 2*socket.MaxPipes > spareFiles/2 {
+		t.Errorf("pipes take %d of the %d files that connections leave", 2*socket.MaxPipes, spareFiles)
 	}
 }
 
@@ -151,7 +155,7 @@ func TestIdleMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	waitFor(t, "all are open", func() bool { return counted.received.Load() == connections })
+	waitFor(t, "all are open", func() bool { return counted.passed.Received.Load() == connections })
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	each := int(after.HeapInuse+after.StackInuse-min(before.HeapInuse+before.StackInuse, after.HeapInuse+after.StackInuse)) / connections

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/stream/endpoint"
+	"github.com/headgate/headgate/internal/stream/logline"
 )
 
 // LastAnswerTimeout is how long a session waits for an answer when Headgate ends, or of an
@@ -46,7 +48,7 @@ type member interface {
 type listening struct {
 	server   *Server
 	stream   atomic.Pointer[model.Stream]
-	table    table
+	table    endpoint.Table
 	counters *counters
 	// tcp and udp have a socket for each address.
 	tcp []io.Closer
@@ -68,7 +70,7 @@ func (l *listening) name() string { return l.stream.Load().Name() }
 // change applies a new version of the stream to new connections.
 func (l *listening) change(stream model.Stream) {
 	l.stream.Store(&stream)
-	l.table.set(stream.Endpoints)
+	l.table.Set(stream.Endpoints)
 }
 
 func (l *listening) count() int {
@@ -202,4 +204,13 @@ func (l *listening) cut(stop int) bool {
 		m.cut()
 	}
 	return true
+}
+
+// finish counts and logs a connection or session that has ended.
+func (l *listening) finish(now *current, r *logline.Record) {
+	l.counters.end(r.Status)
+	if now.AccessLog && l.server.settings.AccessLog != nil {
+		// The log drops lines rather than fail.
+		_, _ = l.server.settings.AccessLog.Write(now.line.Line(r, time.Now()))
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/stream/socket"
 )
 
 // counters are those of a port, since the start of the process.
@@ -15,7 +16,7 @@ type counters struct {
 	last           atomic.Uint64
 	open           atomic.Int64
 	refused        atomic.Int64
-	received, sent atomic.Int64
+	passed         socket.Totals
 	ended          [4]atomic.Int64
 }
 
@@ -75,7 +76,7 @@ func (s *Server) Collect(to chan<- prometheus.Metric) {
 			count(endedDesc, c.ended[i].Load(), strconv.Itoa(status))
 		}
 		count(refusedDesc, c.refused.Load())
-		count(bytesDesc, c.received.Load(), "received")
-		count(bytesDesc, c.sent.Load(), "sent")
+		count(bytesDesc, c.passed.Received.Load(), "received")
+		count(bytesDesc, c.passed.Sent.Load(), "sent")
 	}
 }

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/stream/logline"
+	"github.com/headgate/headgate/internal/stream/socket"
 )
 
 // Settings are the parts of a Server.
@@ -44,7 +46,7 @@ type Server struct {
 	limits   *limits
 
 	mu      sync.Mutex
-	loops   loops
+	loops   socket.Loops
 	ports   map[string]*port // wanted ones, by the names of their streams
 	closing map[*listening]struct{}
 	// addresses are those that are listened on, empty for all.
@@ -61,7 +63,7 @@ type current struct {
 	model.StreamSettings
 	// drain is how long connections of a closed port go on.
 	drain time.Duration
-	line  lineFormat
+	line  logline.Format
 }
 
 // A port is wanted. It is open while it has endpoints, unless it can't be opened.
@@ -89,7 +91,7 @@ func (s *Server) Configure(settings model.StreamSettings, drain time.Duration) {
 	if s.settings.LogTo != nil {
 		s.settings.LogTo(settings.LogTarget.String())
 	}
-	s.current.Store(&current{StreamSettings: settings, drain: drain, line: newLineFormat(settings.LogFormat)})
+	s.current.Store(&current{StreamSettings: settings, drain: drain, line: logline.NewFormat(settings.LogFormat)})
 }
 
 // Set opens or changes the port of a stream, by its name; nil closes it.
@@ -180,14 +182,14 @@ func (s *Server) listen(stream model.Stream) (*listening, error) {
 	l := &listening{server: s, drained: make(chan struct{}), members: map[member]struct{}{}}
 	l.stream.Store(&stream)
 	l.counters = s.countersOf(&stream)
-	l.table.set(stream.Endpoints)
+	l.table.Set(stream.Endpoints)
 	for old := range s.closing {
 		if len(old.udp) > 0 && old.name() == stream.Name() && old.reopen(stream) {
 			delete(s.closing, old)
 			return old, nil
 		}
 	}
-	if err := s.loops.open(); err != nil {
+	if err := s.loops.Open(); err != nil {
 		return nil, err
 	}
 	if stream.Protocol == model.UDP {
@@ -255,7 +257,7 @@ func (s *Server) drain(l *listening, stop int, limit time.Duration) {
 func (s *Server) openLoops() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.loops.open()
+	return s.loops.Open()
 }
 
 // Shutdown closes all ports, and that of the TLS, and waits until their connections have
@@ -287,7 +289,7 @@ func (s *Server) Shutdown(ctx context.Context) {
 		l.await(ctx)
 	}
 	others.Wait()
-	s.loops.close()
+	s.loops.Close()
 }
 
 // isTemporary reports whether accepting fails for want of resources, and may succeed

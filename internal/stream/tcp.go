@@ -8,6 +8,10 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/headgate/headgate/internal/stream/logline"
+	"github.com/headgate/headgate/internal/stream/proxyheader"
+	"github.com/headgate/headgate/internal/stream/socket"
 )
 
 // The time that a connection to an endpoint may take: as in NGINX where there is no other
@@ -73,7 +77,7 @@ type connection struct {
 	isCut    bool
 	endpoint dialed
 	// relay has both connections, once it is set.
-	relay *relay
+	relay *socket.Relay
 }
 
 // Statuses of connections and sessions, as in NGINX.
@@ -88,10 +92,10 @@ const (
 func (c *connection) serve() {
 	l := c.of
 	now := l.server.current.Load()
-	r := &record{id: l.counters.connection(), began: c.began, stream: l.stream.Load()}
-	r.client, r.local = addressOf(c.client.RemoteAddr()), addressOf(c.client.LocalAddr())
+	r := &logline.Record{ID: l.counters.connection(), Began: c.began, Stream: l.stream.Load()}
+	r.Client, r.Local = proxyheader.AddressOf(c.client.RemoteAddr()), proxyheader.AddressOf(c.client.LocalAddr())
 	endpoint := c.open(now, r)
-	if endpoint != nil && c.startRelay(endpoint, relaying{idle: now.Idle, received: r.received, done: c.ends(now, r)}) {
+	if endpoint != nil && c.startRelay(endpoint, relaying{idle: now.Idle, received: r.Received, done: c.ends(now, r)}) {
 		return
 	}
 	c.client.Close()
@@ -104,32 +108,32 @@ func (c *connection) serve() {
 
 // open reads what the client must send first, connects to an endpoint, and sends what that
 // must get first. It returns nil if the connection ends, for which the record has the status.
-func (c *connection) open(now *current, r *record) *net.TCPConn {
+func (c *connection) open(now *current, r *logline.Record) *net.TCPConn {
 	var rest []byte
-	from, to := r.client, r.local
-	if r.stream.ProxyIn {
+	from, to := r.Client, r.Local
+	if r.Stream.ProxyIn {
 		var err error
 		var source, destination netip.AddrPort
-		if source, destination, rest, err = readHeader(c.client, HeaderTimeout); err != nil {
-			r.status = statusBadRequest
+		if source, destination, rest, err = proxyheader.Read(c.client, proxyheader.Timeout); err != nil {
+			r.Status = statusBadRequest
 			return nil
 		}
 		if source.IsValid() && destination.IsValid() {
-			from, to, r.proxied = source, destination, r.client
-			r.client = source
+			from, to, r.Proxied = source, destination, r.Client
+			r.Client = source
 		}
 	}
 	endpoint := c.connect(now, r)
-	if r.status = statusBadGateway; endpoint == nil {
+	if r.Status = statusBadGateway; endpoint == nil {
 		return nil
 	}
-	r.status = statusOK
+	r.Status = statusOK
 	var first []byte
-	if r.stream.ProxyOut {
-		first = header(from, to)
+	if r.Stream.ProxyOut {
+		first = proxyheader.Format(from, to)
 	}
 	var err error
-	if r.received, err = c.sendFirst(endpoint, now.Idle, first, rest); err != nil {
+	if r.Received, err = c.sendFirst(endpoint, now.Idle, first, rest); err != nil {
 		endpoint.Close()
 		return nil
 	}
@@ -137,9 +141,9 @@ func (c *connection) open(now *current, r *record) *net.TCPConn {
 }
 
 // ends is what happens when a relay has ended.
-func (c *connection) ends(now *current, r *record) func(received, sent int64) {
+func (c *connection) ends(now *current, r *logline.Record) func(received, sent int64) {
 	return func(received, sent int64) {
-		r.received, r.sent = received, sent
+		r.Received, r.Sent = received, sent
 		c.of.finish(now, r)
 		c.of.leave(c)
 	}
@@ -156,7 +160,7 @@ func (c *connection) sendFirst(endpoint dialed, limit time.Duration, header, res
 	}
 	n, err := endpoint.Write(append(header, rest...))
 	received = int64(max(0, n-len(header)))
-	c.of.counters.received.Add(received)
+	c.of.counters.passed.Received.Add(received)
 	return received, err
 }
 
@@ -171,40 +175,40 @@ type relaying struct {
 // startRelay hands both connections to a loop, which ends them. It is false if it can't: the
 // connections are then closed.
 func (c *connection) startRelay(endpoint dialed, how relaying) bool {
-	client, err := detach(c.client)
+	client, err := socket.Detach(c.client)
 	if err != nil {
 		return false
 	}
-	upstream, err := detach(endpoint)
+	upstream, err := socket.Detach(endpoint)
 	if err != nil {
-		closeSocket(client)
+		socket.Close(client)
 		return false
 	}
 	l := c.of
-	passes := newRelay(l.server.loops.next(), client, upstream, how.received, how.idle, l.counters)
-	passes.linger = how.linger
-	passes.done = func(passed *relay) { how.done(passed.client.bytes, passed.endpoint.bytes) }
+	passes := socket.NewRelay(l.server.loops.Next(), client, upstream, how.received, how.idle, &l.counters.passed)
+	passes.Linger = how.linger
+	passes.Done = how.done
 	l.mu.Lock()
 	c.client, c.endpoint, c.relay = nil, nil, passes
 	isCut := c.isCut
 	l.mu.Unlock()
 	if isCut {
-		passes.cut()
+		passes.Cut()
 	} else {
-		passes.start()
+		passes.Start()
 	}
 	return true
 }
 
 // connect connects to an endpoint, or to another one if that fails.
-func (c *connection) connect(now *current, r *record) *net.TCPConn {
+func (c *connection) connect(now *current, r *logline.Record) *net.TCPConn {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if !c.mayDial(cancel) {
 		return nil
 	}
 	table := &c.of.table
-	most := table.size()
+	most := table.Size()
 	switch {
 	case !now.NextEndpoint:
 		most = 1
@@ -214,7 +218,7 @@ func (c *connection) connect(now *current, r *record) *net.TCPConn {
 	began := time.Now()
 	var tried []netip.AddrPort
 	for len(tried) < most && (now.NextTimeout == 0 || len(tried) == 0 || time.Since(began) < now.NextTimeout) {
-		endpoint, ok := table.next(tried)
+		endpoint, ok := table.Next(tried)
 		if !ok {
 			break
 		}
@@ -232,18 +236,18 @@ func (c *connection) connect(now *current, r *record) *net.TCPConn {
 }
 
 // dial connects to one endpoint.
-func (c *connection) dial(ctx context.Context, endpoint netip.AddrPort, limit time.Duration, r *record) *net.TCPConn {
+func (c *connection) dial(ctx context.Context, endpoint netip.AddrPort, limit time.Duration, r *logline.Record) *net.TCPConn {
 	dialer := net.Dialer{Timeout: limit, KeepAlive: -1}
 	began := time.Now()
 	conn, err := dialer.DialContext(ctx, "tcp", endpoint.String())
-	r.tried(endpoint, time.Since(began), err == nil)
+	r.Tried(endpoint, time.Since(began), err == nil)
 	if err != nil {
 		if ctx.Err() == nil && !isLocal(err) {
-			c.of.table.failed(endpoint)
+			c.of.table.Failed(endpoint)
 		}
 		return nil
 	}
-	c.of.table.worked(endpoint)
+	c.of.table.Worked(endpoint)
 	tcp := conn.(*net.TCPConn)
 	if !c.connected(tcp) {
 		tcp.Close()
@@ -289,6 +293,6 @@ func (c *connection) cut() {
 	c.of.mu.Unlock()
 	if passes != nil {
 		// It locks the port when it ends.
-		passes.cut()
+		passes.Cut()
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/stream/proxyheader"
+	"github.com/headgate/headgate/internal/stream/socket"
 )
 
 // The protocols of the counters of a TLS: of connections that are passed through, and of
@@ -68,7 +70,7 @@ func (s *Server) NewTLS(port uint16, nginx string) *TLS {
 	t := &TLS{
 		server: s, port: port, nginx: &net.UnixAddr{Name: nginx, Net: "unix"}, stopped: make(chan struct{}),
 		listeners: map[netip.AddrPort]*net.TCPListener{}, hosts: map[string]*tlsHost{}, backends: map[string]*tlsBackend{},
-		buffers: sync.Pool{New: func() any { return new([bufferSize]byte) }},
+		buffers: sync.Pool{New: func() any { return new([socket.BufferSize]byte) }},
 	}
 	t.settings.Store(&model.TLSPassthrough{Workers: 1})
 	t.front = t.newListening(handedProtocol)
@@ -129,7 +131,7 @@ func (t *TLS) newListening(protocol string) *listening {
 	l := &listening{server: t.server, drained: make(chan struct{}), members: map[member]struct{}{}}
 	stream := &model.Stream{Protocol: protocol, Port: t.port}
 	l.stream.Store(stream)
-	l.table.set(nil)
+	l.table.Set(nil)
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
 	l.counters = t.server.countersOf(stream)
@@ -258,7 +260,7 @@ func (t *TLS) steer() {
 }
 
 func (t *TLS) steerOne(l *net.TCPListener) error {
-	return steer(l, len(t.hosts) > 0, t.settings.Load().Workers)
+	return socket.Steer(l, len(t.hosts) > 0, t.settings.Load().Workers)
 }
 
 // host is nil for a name whose connections NGINX gets.
@@ -297,7 +299,7 @@ func (t *TLS) Shutdown(ctx context.Context) {
 
 // listenShared listens on an address with SO_REUSEPORT.
 func listenShared(address netip.AddrPort) (*net.TCPListener, error) {
-	config := net.ListenConfig{KeepAlive: -1, Control: sharePort}
+	config := net.ListenConfig{KeepAlive: -1, Control: socket.Share}
 	// Connections are spliced.
 	config.SetMultipathTCP(false)
 	network := "tcp4"
@@ -313,5 +315,5 @@ func listenShared(address netip.AddrPort) (*net.TCPListener, error) {
 
 // headerTimeout is how long a load balancer may take to send its header.
 func headerTimeout(settings *model.TLSPassthrough) time.Duration {
-	return cmp.Or(settings.HeaderTimeout, HeaderTimeout)
+	return cmp.Or(settings.HeaderTimeout, proxyheader.Timeout)
 }

@@ -11,6 +11,9 @@ import (
 
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/stream/clienthello"
+	"github.com/headgate/headgate/internal/stream/logline"
+	"github.com/headgate/headgate/internal/stream/proxyheader"
+	"github.com/headgate/headgate/internal/stream/socket"
 )
 
 // HelloTimeout is how long a client may take to send its ClientHello.
@@ -41,7 +44,7 @@ type arrival struct {
 	name string
 	// first is what the client has sent. It may be in buffer, which is to be given back.
 	first  []byte
-	buffer *[bufferSize]byte
+	buffer *[socket.BufferSize]byte
 	// buffers are those that no connection has.
 	buffers *sync.Pool
 }
@@ -98,9 +101,9 @@ func (t *TLS) arrive(c *connection, a *arrival) error {
 	if closed {
 		t.front.counters.refused.Add(1)
 	}
-	a.client, a.local = addressOf(c.client.RemoteAddr()), addressOf(c.client.LocalAddr())
+	a.client, a.local = proxyheader.AddressOf(c.client.RemoteAddr()), proxyheader.AddressOf(c.client.LocalAddr())
 	if settings := t.settings.Load(); settings.ProxyIn {
-		from, to, rest, err := readHeader(c.client, headerTimeout(settings))
+		from, to, rest, err := proxyheader.Read(c.client, headerTimeout(settings))
 		if err != nil {
 			t.logHeader(a.client, err)
 			return err
@@ -119,7 +122,7 @@ func (t *TLS) arrive(c *connection, a *arrival) error {
 // logHeader logs that a connection has no valid header. The load balancer and use-proxy-protocol
 // may disagree, and then no connection is served.
 func (t *TLS) logHeader(from netip.AddrPort, err error) {
-	if errors.Is(err, errNothingSent) {
+	if errors.Is(err, proxyheader.ErrNothingSent) {
 		return
 	}
 	if leftOut, ok := t.badHeaders.pass(time.Now()); ok {
@@ -163,7 +166,7 @@ func (a *arrival) readName(client *net.TCPConn) error {
 func (a *arrival) more(raw syscall.RawConn) error {
 	var n int
 	var readErr error
-	var b *[bufferSize]byte
+	var b *[socket.BufferSize]byte
 	if a.buffer != nil {
 		// The buffer is for the first read, which has all of most messages.
 		a.first = append(make([]byte, 0, 2*len(a.first)), a.first...)
@@ -171,8 +174,8 @@ func (a *arrival) more(raw syscall.RawConn) error {
 		a.buffer = nil
 	}
 	err := raw.Read(func(fd uintptr) bool {
-		b = a.buffers.Get().(*[bufferSize]byte)
-		if n, readErr = receive(int(fd), b[:bufferSize-len(a.first)]); n <= 0 {
+		b = a.buffers.Get().(*[socket.BufferSize]byte)
+		if n, readErr = socket.Receive(int(fd), b[:socket.BufferSize-len(a.first)]); n <= 0 {
 			a.buffers.Put(b)
 		}
 		return !errors.Is(readErr, syscall.EAGAIN)
@@ -197,8 +200,8 @@ func (a *arrival) more(raw syscall.RawConn) error {
 func (c *connection) servePassed(a *arrival) {
 	l := c.of
 	now := l.server.current.Load()
-	r := &record{
-		id: l.counters.connection(), began: c.began, stream: l.stream.Load(), client: a.client, local: a.local, proxied: a.proxied,
+	r := &logline.Record{
+		ID: l.counters.connection(), Began: c.began, Stream: l.stream.Load(), Client: a.client, Local: a.local, Proxied: a.proxied,
 	}
 	if c.passThrough(now, r, a) {
 		return
@@ -209,17 +212,17 @@ func (c *connection) servePassed(a *arrival) {
 }
 
 // passThrough reports false if the connection ends.
-func (c *connection) passThrough(now *current, r *record, a *arrival) bool {
+func (c *connection) passThrough(now *current, r *logline.Record, a *arrival) bool {
 	endpoint := c.connect(now, r)
-	if r.status = statusBadGateway; endpoint == nil {
+	if r.Status = statusBadGateway; endpoint == nil {
 		return false
 	}
-	r.status = statusOK
+	r.Status = statusOK
 	var err error
 	if err = errors.Join(c.client.SetKeepAliveConfig(keepAlive), endpoint.SetKeepAliveConfig(keepAlive)); err == nil {
-		r.received, err = c.sendFirst(endpoint, nginxTimeout, nil, a.first)
+		r.Received, err = c.sendFirst(endpoint, nginxTimeout, nil, a.first)
 	}
-	if err != nil || !c.startRelay(endpoint, relaying{linger: now.Idle, received: r.received, done: c.ends(now, r)}) {
+	if err != nil || !c.startRelay(endpoint, relaying{linger: now.Idle, received: r.Received, done: c.ends(now, r)}) {
 		endpoint.Close()
 		return false
 	}
@@ -232,7 +235,7 @@ func (t *TLS) hand(c *connection, a *arrival) (status int) {
 	if nginx == nil {
 		return statusBadGateway
 	}
-	received, err := c.sendFirst(nginx, nginxTimeout, header(a.client, a.local), a.first)
+	received, err := c.sendFirst(nginx, nginxTimeout, proxyheader.Format(a.client, a.local), a.first)
 	ended := func(_, _ int64) {
 		t.front.counters.end(statusOK)
 		t.front.leave(c)

@@ -9,17 +9,20 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/headgate/headgate/internal/stream/logline"
+	"github.com/headgate/headgate/internal/stream/socket"
 )
 
 // A udpPort is an open UDP port with its sessions.
 type udpPort struct {
 	of    *listening
-	loop  *loop
+	loop  *socket.Loop
 	fd    int
-	local pktinfo
+	local socket.PacketInfo
 	port  uint16
 	began time.Time
-	batch *datagrams // of the loop alone
+	batch *socket.Datagrams // of the loop alone
 
 	mu       sync.Mutex
 	sessions map[peer]*session
@@ -49,16 +52,16 @@ func (l *listening) listenUDPAt(at place) error {
 	if err != nil {
 		return err
 	}
-	u := &udpPort{of: l, loop: l.server.loops.next(), port: stream.Port, began: time.Now(), batch: newDatagrams(), sessions: map[peer]*session{}}
-	if u.local, err = newPktinfo(conn); err != nil {
+	u := &udpPort{of: l, loop: l.server.loops.Next(), port: stream.Port, began: time.Now(), batch: socket.NewDatagrams(), sessions: map[peer]*session{}}
+	if u.local, err = socket.NewPacketInfo(conn); err != nil {
 		conn.Close()
 		return err
 	}
-	if u.fd, err = detach(conn); err != nil {
+	if u.fd, err = socket.Detach(conn); err != nil {
 		return err
 	}
-	if err := u.loop.add(u.fd, u, unix.EPOLLIN); err != nil {
-		closeSocket(u.fd)
+	if err := u.loop.Add(u.fd, u, unix.EPOLLIN); err != nil {
+		socket.Close(u.fd)
 		return err
 	}
 	l.udp = append(l.udp, u)
@@ -69,15 +72,15 @@ func (u *udpPort) close() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.closed = true
-	u.loop.remove(u.fd)
-	closeSocket(u.fd)
+	u.loop.Remove(u.fd)
+	socket.Close(u.fd)
 }
 
 // ready passes on datagrams of clients. If there are more, it is called again.
-func (u *udpPort) ready(uint32) {
+func (u *udpPort) Ready(uint32) {
 	for i := range u.read() {
-		data, control, raw := u.batch.get(i)
-		u.pass(peer{client: addressOfRaw(raw), local: u.local.destination(control)}, raw, data)
+		data, control, raw := u.batch.Get(i)
+		u.pass(peer{client: socket.AddressOf(raw), local: u.local.Destination(control)}, raw, data)
 	}
 }
 
@@ -87,14 +90,14 @@ func (u *udpPort) read() int {
 	if u.closed {
 		return 0
 	}
-	return u.batch.read(u.fd)
+	return u.batch.Read(u.fd)
 }
 
 // now is the time since the port was opened.
-func (u *udpPort) now() time.Duration { return u.loop.now.Sub(u.began) }
+func (u *udpPort) now() time.Duration { return u.loop.Now().Sub(u.began) }
 
 // pass sends a client's datagram to the endpoint of its session, or of a new one.
-func (u *udpPort) pass(from peer, raw *rawAddress, datagram []byte) {
+func (u *udpPort) pass(from peer, raw *socket.RawAddress, datagram []byte) {
 	u.mu.Lock()
 	s := u.sessions[from]
 	u.mu.Unlock()
@@ -107,9 +110,9 @@ func (u *udpPort) pass(from peer, raw *rawAddress, datagram []byte) {
 }
 
 // begin begins a session with its first datagram. It is false if there is no room for it.
-func (u *udpPort) begin(from peer, raw *rawAddress, datagram []byte) bool {
+func (u *udpPort) begin(from peer, raw *socket.RawAddress, datagram []byte) bool {
 	l := u.of
-	s := &session{port: u, loop: l.server.loops.next(), peer: from, now: l.server.current.Load(), to: *raw}
+	s := &session{port: u, loop: l.server.loops.Next(), peer: from, now: l.server.current.Load(), to: *raw}
 	s.active.Store(int64(u.now()))
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,14 +123,14 @@ func (u *udpPort) begin(from peer, raw *rawAddress, datagram []byte) bool {
 	if err != nil {
 		return false
 	}
-	s.record = record{
-		id: l.counters.connection(), began: u.loop.now, stream: l.stream.Load(), client: from.client, local: netip.AddrPortFrom(from.local, u.port),
+	s.record = logline.Record{
+		ID: l.counters.connection(), Began: u.loop.Now(), Stream: l.stream.Load(), Client: from.client, Local: netip.AddrPortFrom(from.local, u.port),
 	}
 	if !s.dial() {
 		s.finish(statusFailed)
 		return false
 	}
-	s.reply = u.local.reply(from.local)
+	s.reply = u.local.Reply(from.local)
 	u.mu.Lock()
 	u.sessions[from] = s
 	u.mu.Unlock()
@@ -155,17 +158,17 @@ const maxDials = 3
 // dial makes the socket to an endpoint. One without a route to it is passed over.
 func (s *session) dial() bool {
 	for range maxDials {
-		endpoint, ok := s.port.of.table.next(s.record.endpoints)
+		endpoint, ok := s.port.of.table.Next(s.record.Endpoints)
 		if !ok {
 			return false
 		}
-		fd, err := s.loop.dialUDP(endpoint, s)
-		s.record.tried(endpoint, 0, err == nil)
+		fd, err := s.loop.DialUDP(endpoint, s)
+		s.record.Tried(endpoint, 0, err == nil)
 		if err == nil {
 			s.endpoint, s.fd, s.dialed = endpoint, fd, true
 			return true
 		}
-		s.port.of.table.failed(endpoint)
+		s.port.of.table.Failed(endpoint)
 	}
 	return false
 }
@@ -213,20 +216,20 @@ func (u *udpPort) cutIdle(limit time.Duration) {
 // answers as are expected, or none comes for some time.
 type session struct {
 	port     *udpPort
-	loop     *loop
+	loop     *socket.Loop
 	peer     peer
 	now      *current
 	endpoint netip.AddrPort
 	fd       int
 	// to and reply are the address and the control message of answers.
-	to    rawAddress
+	to    socket.RawAddress
 	reply []byte
 
 	// active is when a datagram was last passed, since the port was opened.
 	active atomic.Int64
 
 	mu     sync.Mutex
-	record record
+	record logline.Record
 	timer  *time.Timer
 	// asked is when the first datagram was sent since the last answer, 0 for none.
 	asked               time.Duration
@@ -258,63 +261,63 @@ func (s *session) request(datagram []byte) bool {
 // nothing says so. A client that sends again and again would keep the session forever. A pod
 // that is about to end answers, and keeps its sessions.
 func (s *session) isForsaken() bool {
-	return s.asked > 0 && s.port.now()-s.asked >= LastAnswerTimeout && !s.port.of.table.has(s.endpoint)
+	return s.asked > 0 && s.port.now()-s.asked >= LastAnswerTimeout && !s.port.of.table.Has(s.endpoint)
 }
 
 // send sends a datagram to the endpoint, unless that has refused one before, or can't be
 // reached. It never waits: a datagram that finds no room, or is too large, is lost.
 func (s *session) send(datagram []byte) error {
-	_, err := send(s.fd, datagram)
+	_, err := socket.Send(s.fd, datagram)
 	if err != nil && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.ENOBUFS) && !errors.Is(err, unix.EMSGSIZE) {
 		return err
 	}
 	if s.requests++; s.asked == 0 {
 		s.asked = s.port.now()
 	}
-	s.record.received += int64(len(datagram))
-	s.port.of.counters.received.Add(int64(len(datagram)))
+	s.record.Received += int64(len(datagram))
+	s.port.of.counters.passed.Received.Add(int64(len(datagram)))
 	return nil
 }
 
 // refused ends the session: the port of the endpoint is closed.
 func (s *session) refused() {
-	s.port.of.table.failed(s.endpoint)
+	s.port.of.table.Failed(s.endpoint)
 	s.finish(statusBadGateway)
 }
 
 // ready passes the answers of the endpoint to the client, and ends the session after the last
 // one.
-func (s *session) ready(uint32) {
+func (s *session) Ready(uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for range turn {
+	for range socket.Turn {
 		if s.ended {
 			return
 		}
-		n, err := receive(s.fd, s.loop.buffer[:])
+		n, err := socket.Receive(s.fd, s.loop.Buffer())
 		switch {
 		case errors.Is(err, unix.EAGAIN):
 			return
 		case err != nil:
 			s.refused()
 		default:
-			s.answer(s.loop.buffer[:n])
+			s.answer(s.loop.Buffer()[:n])
 			if s.responses++; s.responses >= s.requests*s.now.Responses {
-				s.port.of.table.worked(s.endpoint)
+				s.port.of.table.Worked(s.endpoint)
 				s.finish(statusOK)
 			}
 		}
 	}
-	s.loop.later(s)
+	s.loop.Later(s)
 }
 
 func (s *session) answer(datagram []byte) {
-	s.active.Store(int64(s.loop.now.Sub(s.port.began)))
+	s.active.Store(int64(s.loop.Now().Sub(s.port.began)))
 	s.asked = 0
 	// A datagram that can't be sent is lost.
-	if sendTo(s.port.fd, datagram, &s.to, s.reply) == nil {
-		s.record.sent += int64(len(datagram))
-		s.port.of.counters.sent.Add(int64(len(datagram)))
+	if socket.SendTo(s.port.fd, datagram, &s.to, s.reply) == nil {
+		s.record.Sent += int64(len(datagram))
+		s.port.of.counters.passed.Sent.Add(int64(len(datagram)))
 	}
 }
 
@@ -353,7 +356,7 @@ func (s *session) finish(status int) {
 		s.timer.Stop()
 	}
 	if s.dialed {
-		s.loop.giveUDP(s.fd, rawOf(s.endpoint).Family)
+		s.loop.GiveUDP(s.fd, s.endpoint)
 	}
 	u := s.port
 	u.mu.Lock()
@@ -361,7 +364,7 @@ func (s *session) finish(status int) {
 		delete(u.sessions, s.peer)
 	}
 	u.mu.Unlock()
-	s.record.status = status
+	s.record.Status = status
 	u.of.finish(s.now, &s.record)
 	u.of.leave(s)
 }

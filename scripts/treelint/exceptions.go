@@ -12,7 +12,6 @@ func exceptions() map[string]string {
 		"bench/attacks.go:func attacks() []attack {": "a table",
 		"internal/explain":                           later,
 		"internal/controller":                        later,
-		"internal/stream":                            later,
 		"internal/explain/text/text.go":              later,
 		"internal/controller/controller.go":          later,
 		"lua/headgate/program.lua":                   later,

@@ -1,4 +1,4 @@
-package stream
+package socket
 
 import (
 	"errors"
@@ -12,24 +12,24 @@ import (
 // maxSpare is how many sockets of a family all loops keep.
 const maxSpare = 256
 
-// dialUDP makes a socket that takes datagrams only from an endpoint. Most sessions last for one
+// DialUDP makes a socket that takes datagrams only from an endpoint. Most sessions last for one
 // answer, so that opening and closing their sockets would take a third of the time: sockets
 // of sessions that have ended are used again.
-func (l *loop) dialUDP(endpoint netip.AddrPort, s socket) (int, error) {
+func (l *Loop) DialUDP(endpoint netip.AddrPort, s Handler) (int, error) {
 	raw := rawOf(endpoint)
 	fd, err := l.socketUDP(raw.Family, s)
 	if err != nil {
 		return 0, err
 	}
 	if _, err := call(unix.SYS_CONNECT, fd, unsafe.Pointer(raw), int(sizeOf(raw)), 0); err != nil {
-		l.remove(fd)
-		closeSocket(fd)
+		l.Remove(fd)
+		Close(fd)
 		return 0, err
 	}
 	return fd, nil
 }
 
-func (l *loop) socketUDP(family uint16, s socket) (int, error) {
+func (l *Loop) socketUDP(family uint16, s Handler) (int, error) {
 	for {
 		fd, ok := l.takeSpare(family, s)
 		if !ok {
@@ -38,22 +38,22 @@ func (l *loop) socketUDP(family uint16, s socket) (int, error) {
 		if isEmpty(fd) {
 			return fd, nil
 		}
-		l.remove(fd)
-		closeSocket(fd)
+		l.Remove(fd)
+		Close(fd)
 	}
 	fd, err := unix.Socket(int(family), unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return 0, err
 	}
-	if err := l.add(fd, s, unix.EPOLLIN|unix.EPOLLET); err != nil {
-		closeSocket(fd)
+	if err := l.Add(fd, s, unix.EPOLLIN|unix.EPOLLET); err != nil {
+		Close(fd)
 		return 0, err
 	}
 	return fd, nil
 }
 
 // takeSpare takes a socket that has no port. It is in the epoll.
-func (l *loop) takeSpare(family uint16, s socket) (int, bool) {
+func (l *Loop) takeSpare(family uint16, s Handler) (int, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := l.spare[family]
@@ -69,15 +69,16 @@ func (l *loop) takeSpare(family uint16, s socket) (int, bool) {
 // isEmpty removes what came late for the session before: a few datagrams, or an error.
 func isEmpty(fd int) bool {
 	for range 4 {
-		if _, err := receive(fd, make([]byte, 1)); errors.Is(err, unix.EAGAIN) {
+		if _, err := Receive(fd, make([]byte, 1)); errors.Is(err, unix.EAGAIN) {
 			return true
 		}
 	}
 	return false
 }
 
-// giveUDP keeps a socket without its port, or closes it. Nothing comes to it any more.
-func (l *loop) giveUDP(fd int, family uint16) {
+// GiveUDP keeps the socket of an endpoint without its port, or closes it. Nothing comes to it any more.
+func (l *Loop) GiveUDP(fd int, endpoint netip.AddrPort) {
+	family := rawOf(endpoint).Family
 	var none unix.RawSockaddr // AF_UNSPEC
 	_, err := call(unix.SYS_CONNECT, fd, unsafe.Pointer(&none), int(unsafe.Sizeof(none)), 0)
 	l.mu.Lock()
@@ -88,17 +89,17 @@ func (l *loop) giveUDP(fd int, family uint16) {
 	}
 	l.mu.Unlock()
 	if !kept {
-		closeSocket(fd)
+		Close(fd)
 	}
 }
 
 // closeSpare closes all that are kept.
-func (l *loop) closeSpare() {
+func (l *Loop) closeSpare() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, all := range l.spare {
 		for _, fd := range all {
-			closeSocket(fd)
+			Close(fd)
 		}
 	}
 	l.spare = nil

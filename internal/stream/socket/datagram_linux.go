@@ -1,4 +1,4 @@
-package stream
+package socket
 
 import (
 	"encoding/binary"
@@ -15,21 +15,22 @@ const maxDatagram = 64 << 10
 // datagramBatch is how many datagrams are read at once.
 const datagramBatch = 16
 
-// A rawAddress is an address as the kernel has it. It has room for both families.
-type rawAddress = unix.RawSockaddrInet6
+// A RawAddress is an address as the kernel has it. It has room for both families.
+type RawAddress = unix.RawSockaddrInet6
 
-// datagrams is room for the datagrams of a port. The kernel gives no memory for those that never
+// Datagrams is room for the datagrams of a port. The kernel gives no memory for those that never
 // come.
-type datagrams struct {
+type Datagrams struct {
 	headers  [datagramBatch]messageHeader
 	vectors  [datagramBatch]unix.Iovec
-	froms    [datagramBatch]rawAddress
+	froms    [datagramBatch]RawAddress
 	controls [datagramBatch][controlSize]byte
 	data     *[datagramBatch][maxDatagram]byte
 }
 
-func newDatagrams() *datagrams {
-	return &datagrams{data: new([datagramBatch][maxDatagram]byte)}
+// NewDatagrams makes room for as many as are read at once.
+func NewDatagrams() *Datagrams {
+	return &Datagrams{data: new([datagramBatch][maxDatagram]byte)}
 }
 
 // A messageHeader is struct mmsghdr.
@@ -38,8 +39,8 @@ type messageHeader struct {
 	n uint32
 }
 
-// read reads what there is, and returns how many datagrams. It never waits.
-func (d *datagrams) read(fd int) int {
+// Read reads what there is, and returns how many datagrams. It never waits.
+func (d *Datagrams) Read(fd int) int {
 	for i := range d.headers {
 		h := &d.headers[i]
 		d.vectors[i].Base = &d.data[i][0]
@@ -50,14 +51,14 @@ func (d *datagrams) read(fd int) int {
 	return n
 }
 
-// get is the datagram of an index, with its sender.
-func (d *datagrams) get(i int) (data, control []byte, from *rawAddress) {
+// Get is the datagram of an index, with its sender.
+func (d *Datagrams) Get(i int) (data, control []byte, from *RawAddress) {
 	h := &d.headers[i]
 	return d.data[i][:h.n], d.controls[i][:h.Controllen], &d.froms[i]
 }
 
-// sendTo sends a datagram to an address, with a control message. It never waits.
-func sendTo(fd int, data []byte, to *rawAddress, control []byte) error {
+// SendTo sends a datagram to an address, with a control message. It never waits.
+func SendTo(fd int, data []byte, to *RawAddress, control []byte) error {
 	vector := unix.Iovec{Base: unsafe.SliceData(data)}
 	vector.SetLen(len(data))
 	h := message(&vector, to, control)
@@ -66,22 +67,22 @@ func sendTo(fd int, data []byte, to *rawAddress, control []byte) error {
 	return err
 }
 
-func sizeOf(address *rawAddress) uint32 {
+func sizeOf(address *RawAddress) uint32 {
 	if address.Family == unix.AF_INET {
 		return unix.SizeofSockaddrInet4
 	}
 	return unix.SizeofSockaddrInet6
 }
 
-func message(vector *unix.Iovec, address *rawAddress, control []byte) unix.Msghdr {
+func message(vector *unix.Iovec, address *RawAddress, control []byte) unix.Msghdr {
 	h := unix.Msghdr{Name: (*byte)(unsafe.Pointer(address)), Namelen: unix.SizeofSockaddrInet6, Iov: vector, Control: unsafe.SliceData(control)}
 	h.SetIovlen(1)
 	h.SetControllen(len(control))
 	return h
 }
 
-// addressOfRaw is the address of a client.
-func addressOfRaw(raw *rawAddress) netip.AddrPort {
+// AddressOf is the address of a client.
+func AddressOf(raw *RawAddress) netip.AddrPort {
 	port := binary.BigEndian.Uint16((*[2]byte)(unsafe.Pointer(&raw.Port))[:])
 	if raw.Family == unix.AF_INET {
 		return netip.AddrPortFrom(netip.AddrFrom4((*unix.RawSockaddrInet4)(unsafe.Pointer(raw)).Addr), port)
@@ -93,9 +94,9 @@ func addressOfRaw(raw *rawAddress) netip.AddrPort {
 	return netip.AddrPortFrom(a, port)
 }
 
-// rawOf is the opposite of addressOfRaw, without zones.
-func rawOf(address netip.AddrPort) *rawAddress {
-	raw := &rawAddress{Family: unix.AF_INET6, Addr: address.Addr().As16()}
+// rawOf is the opposite of AddressOf, without zones.
+func rawOf(address netip.AddrPort) *RawAddress {
+	raw := &RawAddress{Family: unix.AF_INET6, Addr: address.Addr().As16()}
 	if address.Addr().Is4() {
 		four := (*unix.RawSockaddrInet4)(unsafe.Pointer(raw))
 		*four = unix.RawSockaddrInet4{Family: unix.AF_INET, Addr: address.Addr().As4()}

@@ -1,13 +1,15 @@
-package stream
+package socket
 
 import (
 	"crypto/sha256"
+	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"sync"
 	"testing"
+	"time"
 
-	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/test/porttest"
 )
 
@@ -15,9 +17,6 @@ import (
 // given back can be taken again.
 func TestPipes(t *testing.T) {
 	t.Parallel()
-	if 2*MaxPipes > spareFiles/2 {
-		t.Errorf("pipes take %d of the %d files that connections leave", 2*MaxPipes, spareFiles)
-	}
 	p := newPipes()
 	var all []*pipe
 	for range MaxPipes {
@@ -61,10 +60,16 @@ func TestConnectionsWithoutPipes(t *testing.T) {
 	}
 	want := sha256.Sum256(sent)
 	endpoint := porttest.Serve(t, "127.0.0.1:0", func(c *net.TCPConn) { _, _ = c.Write(sent) })
-	s, address := testServer(t, model.TCP, endpoint, MaxConnections)
+	var loops Loops
+	if err := loops.Open(); err != nil {
+		t.Fatal(err)
+	}
+	var relays sync.WaitGroup
+	defer loops.Close()
+	address := porttest.Serve(t, "127.0.0.1:0", func(c *net.TCPConn) { relay(t, &loops, c, endpoint, &relays) })
 	var all []*net.TCPConn
 	for range connections {
-		c, err := net.Dial("tcp", address)
+		c, err := net.Dial("tcp", address.String())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +81,7 @@ func TestConnectionsWithoutPipes(t *testing.T) {
 		}
 		all = append(all, tcp)
 	}
-	open := &s.loops.pipes.open
+	open := &loops.pipes.open
 	waitFor(t, "all pipes are in use", func() bool { return open.Load() >= MaxPipes })
 	var readers sync.WaitGroup
 	for _, c := range all {
@@ -87,11 +92,48 @@ func TestConnectionsWithoutPipes(t *testing.T) {
 				t.Errorf("other bytes came, %v", err)
 			}
 			// Each loop counts one before it is refused.
-			if n := open.Load(); n > MaxPipes+int64(len(s.loops.all)) {
+			if n := open.Load(); n > MaxPipes+int64(len(loops.all)) {
 				t.Errorf("%d pipes", n)
 			}
 		})
 	}
 	readers.Wait()
-	waitFor(t, "pipes are closed", func() bool { return open.Load() <= freePipes })
+	for _, c := range all {
+		c.Close()
+	}
+	relays.Wait()
+	if n := open.Load(); n > freePipes {
+		t.Errorf("%d pipes are left", n)
+	}
+}
+
+// relay relays a connection to an endpoint, and returns when it has ended.
+func relay(t *testing.T, loops *Loops, client *net.TCPConn, endpoint netip.AddrPort, relays *sync.WaitGroup) {
+	relays.Add(1)
+	defer relays.Done()
+	upstream, err := net.Dial("tcp", endpoint.String())
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	one, err := Detach(client)
+	other, err2 := Detach(upstream.(*net.TCPConn))
+	if err := errors.Join(err, err2); err != nil {
+		t.Error(err)
+		return
+	}
+	ended := make(chan struct{})
+	r := NewRelay(loops.Next(), one, other, 0, 0, &Totals{})
+	r.Done = func(received, sent int64) { close(ended) }
+	r.Start()
+	<-ended
+}
+
+func waitFor(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
 }

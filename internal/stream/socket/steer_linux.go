@@ -1,4 +1,4 @@
-package stream
+package socket
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sharePort has several sockets of a user listen on one port.
-func sharePort(_, _ string, c syscall.RawConn) error {
+// Share has several sockets of a user listen on one port.
+func Share(_, _ string, c syscall.RawConn) error {
 	var err error
 	if failed := c.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1) }); failed != nil {
 		return failed
@@ -20,7 +20,7 @@ func sharePort(_, _ string, c syscall.RawConn) error {
 // randomNumber is where a program reads a random number: SKF_AD_OFF + SKF_AD_RANDOM.
 const randomNumber = 1<<32 - 0x1000 + 56
 
-// steer says who gets the connections of a port that several sockets listen on: this
+// Steer says who gets the connections of a port that several sockets listen on: this
 // listener, or NGINX's workers with a socket each. It needs no privilege.
 //
 // The kernel keeps the sockets in the order in which they began to listen. When one is
@@ -29,7 +29,7 @@ const randomNumber = 1<<32 - 0x1000 + 56
 //
 // A number without a socket leaves it to the kernel, which may choose any of them. So while
 // NGINX does not run, this listener gets the connections, and holds them.
-func steer(l *net.TCPListener, here bool, workers int) error {
+func Steer(l *net.TCPListener, here bool, workers int) error {
 	filter := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 0}}
 	if !here {
 		// 1 + a random number modulo the workers.

@@ -1,4 +1,5 @@
-package stream
+// Package endpoint chooses the endpoints of a port in turn, and those that could not be connected to last.
+package endpoint
 
 import (
 	"math/rand/v2"
@@ -11,8 +12,8 @@ import (
 // avoidTime is how long an endpoint that could not be connected to comes after the others.
 const avoidTime = 10 * time.Second
 
-// A table has the endpoints of a port, to be used in turn.
-type table struct {
+// A Table has the endpoints of a port, to be used in turn.
+type Table struct {
 	endpoints atomic.Pointer[[]netip.AddrPort]
 	turn      atomic.Uint64
 
@@ -23,16 +24,16 @@ type table struct {
 	avoided map[netip.AddrPort]time.Time
 }
 
-// set replaces the endpoints. Several instances don't begin with the same one.
-func (t *table) set(endpoints []netip.AddrPort) {
+// Set replaces the endpoints. Several instances don't begin with the same one.
+func (t *Table) Set(endpoints []netip.AddrPort) {
 	if t.endpoints.Swap(&endpoints) == nil {
 		t.turn.Store(rand.Uint64N(1 << 32))
 	}
 }
 
-// next is the endpoint whose turn it is, apart from those to avoid and those that were
+// Next is the endpoint whose turn it is, apart from those to avoid and those that were
 // tried. It is false if there is none that was not tried.
-func (t *table) next(tried []netip.AddrPort) (netip.AddrPort, bool) {
+func (t *Table) Next(tried []netip.AddrPort) (netip.AddrPort, bool) {
 	endpoints := *t.endpoints.Load()
 	first := t.turn.Add(1)
 	var last netip.AddrPort
@@ -60,13 +61,13 @@ func contains(list []netip.AddrPort, e netip.AddrPort) bool {
 	return false
 }
 
-// has reports whether an endpoint is one of them.
-func (t *table) has(e netip.AddrPort) bool { return contains(*t.endpoints.Load(), e) }
+// Has reports whether an endpoint is one of them.
+func (t *Table) Has(e netip.AddrPort) bool { return contains(*t.endpoints.Load(), e) }
 
-// size is the number of endpoints.
-func (t *table) size() int { return len(*t.endpoints.Load()) }
+// Size is the number of endpoints.
+func (t *Table) Size() int { return len(*t.endpoints.Load()) }
 
-func (t *table) avoids(e netip.AddrPort) bool {
+func (t *Table) avoids(e netip.AddrPort) bool {
 	if t.avoiding.Load() == 0 {
 		return false
 	}
@@ -81,8 +82,8 @@ func (t *table) avoids(e netip.AddrPort) bool {
 	return ok
 }
 
-// failed has an endpoint come last for a while, worked ends that.
-func (t *table) failed(e netip.AddrPort) {
+// Failed has an endpoint come last for a while, Worked ends that.
+func (t *Table) Failed(e netip.AddrPort) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.avoided == nil {
@@ -98,7 +99,8 @@ func (t *table) failed(e netip.AddrPort) {
 	t.avoiding.Store(int32(len(t.avoided)))
 }
 
-func (t *table) worked(e netip.AddrPort) {
+// Worked ends that.
+func (t *Table) Worked(e netip.AddrPort) {
 	if t.avoiding.Load() == 0 {
 		return
 	}

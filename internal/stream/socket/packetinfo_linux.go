@@ -1,4 +1,4 @@
-package stream
+package socket
 
 import (
 	"net"
@@ -10,11 +10,12 @@ import (
 // controlSize is room for the control messages of a datagram.
 const controlSize = 128
 
-// pktinfo reads and writes the control messages with the address of this machine that a
+// PacketInfo reads and writes the control messages with the address of this machine that a
 // client sent to, so that the answer comes from the same one.
-type pktinfo struct{ is6 bool }
+type PacketInfo struct{ is6 bool }
 
-func newPktinfo(conn *net.UDPConn) (p pktinfo, err error) {
+// NewPacketInfo has the kernel say where datagrams were sent to.
+func NewPacketInfo(conn *net.UDPConn) (p PacketInfo, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return p, err
@@ -37,8 +38,8 @@ func newPktinfo(conn *net.UDPConn) (p pktinfo, err error) {
 	return p, err
 }
 
-// destination is the address that a datagram was sent to, invalid if it is not known.
-func (p pktinfo) destination(control []byte) netip.Addr {
+// Destination is the address that a datagram was sent to, invalid if it is not known.
+func (p PacketInfo) Destination(control []byte) netip.Addr {
 	for len(control) > 0 {
 		header, data, rest, err := unix.ParseOneSocketControlMessage(control)
 		if err != nil {
@@ -55,8 +56,8 @@ func (p pktinfo) destination(control []byte) netip.Addr {
 	return netip.Addr{}
 }
 
-// reply is the control message of an answer that comes from an address.
-func (p pktinfo) reply(from netip.Addr) []byte {
+// Reply is the control message of an answer that comes from an address.
+func (p PacketInfo) Reply(from netip.Addr) []byte {
 	switch {
 	case !from.IsValid() || from.IsMulticast():
 		return nil

@@ -1,4 +1,5 @@
-package stream
+// Package proxyheader reads and writes the header of the PROXY protocol at the beginning of a connection.
+package proxyheader
 
 import (
 	"bufio"
@@ -11,25 +12,25 @@ import (
 	proxyproto "github.com/pires/go-proxyproto"
 )
 
-// HeaderTimeout is how long a client may take to send the header of the PROXY protocol.
-const HeaderTimeout = 30 * time.Second
+// Timeout is how long a client may take to send the header of the PROXY protocol.
+const Timeout = 30 * time.Second
 
 // headerBuffer holds more than most headers.
 const headerBuffer = 512
 
-// errNothingSent is a connection without a byte, such as a load balancer's health check.
-var errNothingSent = errors.New("the client has sent nothing")
+// ErrNothingSent is a connection without a byte, such as a load balancer's health check.
+var ErrNothingSent = errors.New("the client has sent nothing")
 
-// readHeader reads the header of the PROXY protocol, of version 1 or 2, which a client must
+// Read reads the header of the PROXY protocol, of version 1 or 2, which a client must
 // send first. It returns the addresses in it, invalid ones if it has none, and what the
 // client has sent after it.
-func readHeader(c net.Conn, limit time.Duration) (from, to netip.AddrPort, rest []byte, err error) {
+func Read(c net.Conn, limit time.Duration) (from, to netip.AddrPort, rest []byte, err error) {
 	if err := c.SetReadDeadline(time.Now().Add(limit)); err != nil {
 		return from, to, nil, err
 	}
 	reader := bufio.NewReaderSize(c, headerBuffer)
 	if _, err := reader.Peek(1); err != nil {
-		return from, to, nil, errNothingSent
+		return from, to, nil, ErrNothingSent
 	}
 	header, err := proxyproto.Read(reader)
 	if err != nil {
@@ -40,7 +41,7 @@ func readHeader(c net.Conn, limit time.Duration) (from, to netip.AddrPort, rest 
 	}
 	if !header.Command.IsLocal() {
 		if source, destination, ok := header.TCPAddrs(); ok {
-			from, to = addressOf(source), addressOf(destination)
+			from, to = AddressOf(source), AddressOf(destination)
 		}
 	}
 	if n := reader.Buffered(); n > 0 {
@@ -50,8 +51,8 @@ func readHeader(c net.Conn, limit time.Duration) (from, to netip.AddrPort, rest 
 	return from, to, rest, err
 }
 
-// header is that of version 1 for a connection.
-func header(from, to netip.AddrPort) []byte {
+// Format is that of version 1 for a connection.
+func Format(from, to netip.AddrPort) []byte {
 	if !from.IsValid() || !to.IsValid() {
 		return []byte("PROXY UNKNOWN\r\n")
 	}
@@ -70,8 +71,8 @@ func in6(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom16(a.Addr().As16()), a.Port())
 }
 
-// addressOf is the address of an end of a connection.
-func addressOf(a net.Addr) netip.AddrPort {
+// AddressOf is the address of an end of a connection.
+func AddressOf(a net.Addr) netip.AddrPort {
 	if tcp, ok := a.(*net.TCPAddr); ok && tcp != nil {
 		at := tcp.AddrPort()
 		return netip.AddrPortFrom(at.Addr().Unmap().WithZone(""), at.Port())

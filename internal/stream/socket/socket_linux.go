@@ -1,4 +1,4 @@
-package stream
+package socket
 
 import (
 	"io"
@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// detach takes the socket of a connection, which is closed.
-func detach(c interface {
+// Detach takes the socket of a connection, which is closed.
+func Detach(c interface {
 	syscall.Conn
 	io.Closer
 }) (int, error) {
@@ -26,18 +26,18 @@ func detach(c interface {
 	return own, failed
 }
 
-// receive and send never wait. They are syscalls without the overhead of read and write for
+// Receive and Send never wait. They are syscalls without the overhead of read and write for
 // files.
-func receive(fd int, b []byte) (int, error) {
+func Receive(fd int, b []byte) (int, error) {
 	return call(unix.SYS_RECVFROM, fd, unsafe.Pointer(unsafe.SliceData(b)), len(b), unix.MSG_DONTWAIT)
 }
 
-func send(fd int, b []byte) (int, error) {
+func Send(fd int, b []byte) (int, error) {
 	return call(unix.SYS_SENDTO, fd, unsafe.Pointer(unsafe.SliceData(b)), len(b), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 }
 
-// closeSocket is close without the overhead of a call that may wait.
-func closeSocket(fd int) { _, _ = call(unix.SYS_CLOSE, fd, nil, 0, 0) }
+// Close is close without the overhead of a call that may wait.
+func Close(fd int) { _, _ = call(unix.SYS_CLOSE, fd, nil, 0, 0) }
 
 // call makes a syscall that never waits. Go's scheduler takes no part in it: its monitor looks
 // at the others again and again.

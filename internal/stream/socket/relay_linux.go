@@ -1,4 +1,4 @@
-package stream
+package socket
 
 import (
 	"errors"
@@ -10,21 +10,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A relay passes bytes between two connections, in both directions, until both directions
+// A Relay passes bytes between two connections, in both directions, until both directions
 // have ended. The end of one is passed on as the end of what is written, so that the other
 // one goes on.
 //
 // A loop calls it when there is something to do. What is read goes through the buffer of
 // the loop; only what the other connection does not take at once is kept. What does not fit
 // into the buffer is spliced, so that it is not copied through this process.
-type relay struct {
-	loop *loop
+type Relay struct {
+	loop *Loop
 	// idle is how long the relay may be idle, 0 without limit.
 	idle time.Duration
-	// linger is how long it may be idle when the endpoint has ended, 0 without limit.
-	linger time.Duration
-	// done is called once, when both connections are closed.
-	done func(*relay)
+	// Linger is how long it may be idle when the endpoint has ended, 0 without limit.
+	Linger time.Duration
+	// Done is called once, when both connections are closed, with the bytes of the client and those of
+	// the endpoint that were passed on.
+	Done func(received, sent int64)
 
 	mu               sync.Mutex
 	client, endpoint end
@@ -36,7 +37,7 @@ type relay struct {
 
 // An end is one of the two connections, and the direction from it to the other one.
 type end struct {
-	relay *relay
+	relay *Relay
 	to    *end
 	fd    int
 	// bytes were passed on from here; total is the sum of the port.
@@ -55,17 +56,20 @@ type end struct {
 	pipe *pipe
 }
 
-// newRelay takes two sockets. Received is the number of bytes of the client that the
+// Totals are the bytes that all relays of a port have passed on from clients and to them.
+type Totals struct{ Received, Sent atomic.Int64 }
+
+// NewRelay takes two sockets. Received is the number of bytes of the client that the
 // endpoint has already.
-func newRelay(l *loop, client, endpoint int, received int64, idle time.Duration, counted *counters) *relay {
-	r := &relay{loop: l, idle: idle}
-	r.client = end{relay: r, to: &r.endpoint, fd: client, bytes: received, total: &counted.received}
-	r.endpoint = end{relay: r, to: &r.client, fd: endpoint, total: &counted.sent}
+func NewRelay(l *Loop, client, endpoint int, received int64, idle time.Duration, totals *Totals) *Relay {
+	r := &Relay{loop: l, idle: idle}
+	r.client = end{relay: r, to: &r.endpoint, fd: client, bytes: received, total: &totals.Received}
+	r.endpoint = end{relay: r, to: &r.client, fd: endpoint, total: &totals.Sent}
 	return r
 }
 
-// start begins to relay.
-func (r *relay) start() {
+// Start begins to relay.
+func (r *Relay) Start() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -76,7 +80,7 @@ func (r *relay) start() {
 		r.timer = time.AfterFunc(r.idle, r.checkIdle)
 	}
 	for _, e := range []*end{&r.client, &r.endpoint} {
-		if err := r.loop.add(e.fd, e, unix.EPOLLIN|unix.EPOLLOUT|unix.EPOLLRDHUP|unix.EPOLLET); err != nil {
+		if err := r.loop.Add(e.fd, e, unix.EPOLLIN|unix.EPOLLOUT|unix.EPOLLRDHUP|unix.EPOLLET); err != nil {
 			r.end()
 			return
 		}
@@ -85,7 +89,7 @@ func (r *relay) start() {
 
 // checkIdle ends a relay that was idle for too long. The timer is set again only when it is
 // over, since setting it for each message takes longer.
-func (r *relay) checkIdle() {
+func (r *Relay) checkIdle() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -98,8 +102,8 @@ func (r *relay) checkIdle() {
 	r.end()
 }
 
-// cut ends a relay at once.
-func (r *relay) cut() {
+// Cut ends a relay at once.
+func (r *Relay) Cut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.closed {
@@ -108,21 +112,21 @@ func (r *relay) cut() {
 }
 
 // end closes both connections.
-func (r *relay) end() {
+func (r *Relay) end() {
 	r.closed = true
 	if r.timer != nil {
 		r.timer.Stop()
 	}
 	for _, e := range []*end{&r.client, &r.endpoint} {
-		r.loop.remove(e.fd)
-		closeSocket(e.fd)
+		r.loop.Remove(e.fd)
+		Close(e.fd)
 		e.givePipe()
 	}
-	r.done(r)
+	r.Done(r.client.bytes, r.endpoint.bytes)
 }
 
-// ready passes on what there is, in the directions that events are about.
-func (e *end) ready(events uint32) {
+// Ready passes on what there is, in the directions that events are about.
+func (e *end) Ready(events uint32) {
 	r := e.relay
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,19 +144,19 @@ func (e *end) ready(events uint32) {
 	}
 	if err != nil || e.ended && e.to.ended {
 		r.end()
-	} else if (r.endpoint.hungUp || r.endpoint.ended) && r.linger > 0 && r.timer == nil {
+	} else if (r.endpoint.hungUp || r.endpoint.ended) && r.Linger > 0 && r.timer == nil {
 		// From here on only the relay can notice that the client does not take what is left.
-		r.idle, r.active = r.linger, time.Now()
+		r.idle, r.active = r.Linger, time.Now()
 		r.timer = time.AfterFunc(r.idle, r.checkIdle)
 	}
 }
 
-// turn is how often an end reads before others have their turn.
-const turn = 8
+// Turn is how often an end reads before others have their turn.
+const Turn = 8
 
 // pass passes on what there is to read, as far as the other end takes it.
 func (e *end) pass() error {
-	for range turn {
+	for range Turn {
 		if err := e.flush(); err != nil || e.isBlocked() {
 			return err
 		}
@@ -163,7 +167,7 @@ func (e *end) pass() error {
 			return err
 		}
 	}
-	e.relay.loop.later(e)
+	e.relay.loop.Later(e)
 	return nil
 }
 
@@ -185,16 +189,16 @@ func (e *end) flush() error {
 	return nil
 }
 
-// bufferSize is how much is read at once. A read of as much is followed by splicing.
-const bufferSize = 16 << 10
+// BufferSize is how much is read at once. A read of as much is followed by splicing.
+const BufferSize = 16 << 10
 
 // read reads once, and passes on what was read.
 func (e *end) read() error {
 	if e.bulk && e.takePipe() {
 		return e.fillPipe()
 	}
-	b := e.relay.loop.buffer[:bufferSize]
-	n, err := receive(e.fd, b)
+	b := e.relay.loop.buffer[:BufferSize]
+	n, err := Receive(e.fd, b)
 	if n <= 0 {
 		return e.readNothing(err)
 	}
@@ -225,7 +229,7 @@ func (e *end) readNothing(err error) error {
 
 // send sends what the other end takes.
 func (e *end) send(b []byte) (int, error) {
-	n, err := send(e.to.fd, b)
+	n, err := Send(e.to.fd, b)
 	if errors.Is(err, syscall.EAGAIN) {
 		return 0, nil
 	}

@@ -1,4 +1,4 @@
-package stream
+package proxyheader
 
 import (
 	"bytes"
@@ -50,7 +50,7 @@ func TestReadHeader(t *testing.T) {
 	} {
 		for _, behind := range []string{"", "hello", strings.Repeat("x", 3000)} {
 			f := feed(c.header + behind)
-			from, to, rest, err := readHeader(f, HeaderTimeout)
+			from, to, rest, err := Read(f, Timeout)
 			if err != nil {
 				t.Errorf("%q: %v", c.header, err)
 				continue
@@ -69,7 +69,7 @@ func TestReadHeader(t *testing.T) {
 		"PROXY TCP4 ::1 ::1 1 1\r\n", "PROXY " + strings.Repeat("x", 200), version2(t, proxyproto.PROXY, "192.0.2.1:1", "192.0.2.2:2")[:20],
 		"\r\n\r\n\x00\r\nQUIT\n\x21\x11\xff\xff" + strings.Repeat("x", 0xffff),
 	} {
-		if from, _, _, err := readHeader(feed(text), HeaderTimeout); err == nil {
+		if from, _, _, err := Read(feed(text), Timeout); err == nil {
 			t.Errorf("%.60q is read as from %s", text, from)
 		}
 	}
@@ -83,11 +83,11 @@ func TestHeader(t *testing.T) {
 		{"[2001:db8::1]:1", "[2001:db8::2]:2", "PROXY TCP6 2001:db8::1 2001:db8::2 1 2\r\n"},
 		{"192.0.2.1:1", "[2001:db8::2]:2", "PROXY TCP6 ::ffff:192.0.2.1 2001:db8::2 1 2\r\n"},
 	} {
-		if got := string(header(netip.MustParseAddrPort(c.from), netip.MustParseAddrPort(c.to))); got != c.want {
+		if got := string(Format(netip.MustParseAddrPort(c.from), netip.MustParseAddrPort(c.to))); got != c.want {
 			t.Errorf("from %s to %s: %q", c.from, c.to, got)
 		}
 	}
-	if got := string(header(netip.AddrPort{}, netip.AddrPort{})); got != "PROXY UNKNOWN\r\n" {
+	if got := string(Format(netip.AddrPort{}, netip.AddrPort{})); got != "PROXY UNKNOWN\r\n" {
 		t.Errorf("without addresses: %q", got)
 	}
 }
@@ -101,7 +101,7 @@ func FuzzHeader(f *testing.F) {
 	f.Add([]byte(version2(f, proxyproto.LOCAL, "[2001:db8::1]:1", "[2001:db8::2]:2") + "x"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		c := feed(string(text))
-		from, to, rest, err := readHeader(c, HeaderTimeout)
+		from, to, rest, err := Read(c, Timeout)
 		if err != nil {
 			return
 		}
@@ -112,9 +112,9 @@ func FuzzHeader(f *testing.F) {
 		if !from.IsValid() || !to.IsValid() {
 			return
 		}
-		again, _, _, err := readHeader(feed(string(header(from, to))), HeaderTimeout)
+		again, _, _, err := Read(feed(string(Format(from, to))), Timeout)
 		if err != nil || again.Addr().Unmap() != from.Addr().Unmap() || again.Port() != from.Port() {
-			t.Errorf("%q is passed on as %q, which is read as %s: %v", text, header(from, to), again, err)
+			t.Errorf("%q is passed on as %q, which is read as %s: %v", text, Format(from, to), again, err)
 		}
 	})
 }
