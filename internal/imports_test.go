@@ -214,6 +214,19 @@ var knows = []struct {
 	{"internal/router", []string{"internal/model", "internal/syntax/nginxsyntax", "internal/syntax/pcre", "internal/unit"}, "it routes by packed units as Lua does: what they were built from is for who explains"},
 	{"internal/plan/nginxconf", []string{"internal/model", "internal/model/directive", "internal/model/logging", "internal/model/resource", "internal/syntax/nginxsyntax", "internal/syntax/pcre"}, "it writes what it gets: when NGINX is reloaded is for plan"},
 	{"internal/plan", []string{"internal/finding", "internal/model", "internal/model/directive", "internal/plan/nginxconf", "internal/unit"}, "plan turns the model into bytes: pass it values of package model"},
+	{"internal/controller/backlog", nil, "it says whose turn it is: what is built then is for the controller"},
+	{"internal/controller/budget", []string{"internal/model"}, "it counts: what is reloaded is for the controller"},
+	{"internal/controller/fakecertificate", []string{"internal/model"}, "it makes a certificate: which names show it is for build"},
+	{"internal/controller/retry", nil, "it says when: what is tried again is for its callers"},
+	{
+		"internal/controller/trial",
+		[]string{
+			"internal/build", "internal/controller/retry", "internal/feature", "internal/model", "internal/model/directive", "internal/nginx", "internal/nginx/rundir",
+			"internal/plan/nginxconf", "internal/syntax/nginxsyntax", "internal/unit",
+		},
+		"it has NGINX test what it gets: what follows is for build and the controller",
+	},
+	{"internal/controller/worker", []string{"internal/dataplane"}, "it counts processes: what waits for them is for the controller"},
 	{"internal/observe/traffic", []string{"internal/finding", "internal/model", "internal/observe/tracker"}, "it adds up reports: who fetches them is handed in"},
 	{"internal/observe/tracing", []string{"internal/model"}, "it exports what is reported: who fetches reports is handed in"},
 	{"internal/cluster/limitstore", nil, "it brings counters from replica to replica: how NGINX is asked is handed in"},
@@ -249,7 +262,7 @@ var forbidden = []struct {
 		"Kubernetes ends in build: translate it there into the model",
 	},
 	{
-		[]string{"internal/store", "internal/build", "internal/build/…", "internal/controller"},
+		[]string{"internal/store", "internal/build", "internal/build/…", "internal/controller", "internal/controller/…"},
 		[]string{"k8s.io/client-go/…", "github.com/fsnotify/…"},
 		"only a source knows where objects come from",
 	},
@@ -267,8 +280,8 @@ var forbidden = []struct {
 
 // actors are imported by the packages that may act, and by no others.
 var actors = map[string][]string{
-	"internal/nginx":             {"internal/controller", "internal/command/release", "internal/command/run", "internal/test/headgatetest", "test/…", "bench"},
-	"internal/dataplane":         {"internal/controller", "internal/command/dbg", "internal/command/instance", "internal/command/run", "internal/test/headgatetest", "test/…", "bench"},
+	"internal/nginx":             {"internal/controller", "internal/controller/trial", "internal/command/release", "internal/command/run", "internal/test/headgatetest", "test/…", "bench"},
+	"internal/dataplane":         {"internal/controller", "internal/controller/worker", "internal/command/dbg", "internal/command/instance", "internal/command/run", "internal/test/headgatetest", "test/…", "bench"},
 	"internal/stream":            {"internal/command/run", "test/…", "bench"},
 	"internal/command/pod":       {"cmd/kubectl-headgate"},
 	"internal/command/run":       {"cmd/headgate"},

@@ -22,12 +22,12 @@ func (c *Controller) apply(ctx context.Context) {
 	if err != nil {
 		if ctx.Err() == nil {
 			c.metrics.PushFailures.Inc()
-			c.retry.later()
-			c.log.Warn("push failed", "error", err, "again_in", c.retry.pause)
+			c.retry.Later()
+			c.log.Warn("push failed", "error", err, "again_in", c.retry.Pause)
 		}
 		return
 	}
-	c.retry.done()
+	c.retry.Done()
 	c.held = held
 	c.noteServed()
 	c.noteWaiting()
@@ -50,7 +50,7 @@ func (c *Controller) turnsAreOver() bool {
 // canBuild reports whether there is a host to build, and not only ones that wait because
 // they are dear.
 func (c *Controller) canBuild(now time.Time) bool {
-	at, ok := c.backlog.due(now)
+	at, ok := c.backlog.Due(now)
 	return ok && !at.After(now)
 }
 
@@ -60,7 +60,7 @@ const reloadDeferral = time.Second
 // need not wait for a reload that is held back, or because it is dear to build.
 func (c *Controller) noteServed() {
 	isPushed := c.held == 0 && !c.reload.pending()
-	if isPushed && c.backlog.empty() {
+	if isPushed && c.backlog.Empty() {
 		c.served.Store(int64(c.taken))
 	}
 	if (isPushed || c.reload.heldBy != "") && !c.canBuild(time.Now()) {
@@ -180,22 +180,3 @@ func (c *Controller) watchMemory(ctx context.Context, result dataplane.Result, f
 		c.considerReload(ctx)
 	}
 }
-
-// A retry is when to retry a failed step, with growing pauses.
-type retry struct {
-	// due fires when it is time to retry; nil if nothing failed.
-	due   <-chan time.Time
-	pause time.Duration
-}
-
-const (
-	firstPause = 50 * time.Millisecond
-	maxPause   = 5 * time.Second
-)
-
-func (r *retry) later() {
-	r.pause = min(max(firstPause, 2*r.pause), maxPause)
-	r.due = time.After(r.pause)
-}
-
-func (r *retry) done() { *r = retry{} }

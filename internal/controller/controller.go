@@ -16,92 +16,26 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/headgate/headgate/internal/nginx/rundir"
+	"github.com/headgate/headgate/internal/controller/backlog"
+	"github.com/headgate/headgate/internal/controller/fakecertificate"
+	"github.com/headgate/headgate/internal/controller/retry"
+	"github.com/headgate/headgate/internal/controller/trial"
+	"github.com/headgate/headgate/internal/controller/worker"
 	"github.com/headgate/headgate/internal/plan/nginxconf"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/headgate/headgate/internal/adminapi/overview"
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/nginx"
-	"github.com/headgate/headgate/internal/observe/expiry"
-	"github.com/headgate/headgate/internal/observe/history"
 	"github.com/headgate/headgate/internal/observe/metrics"
-	"github.com/headgate/headgate/internal/observe/tracing"
-	"github.com/headgate/headgate/internal/observe/tracker"
-	"github.com/headgate/headgate/internal/observe/traffic"
 	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/syntax/pcre"
 	"github.com/headgate/headgate/internal/unit"
 )
-
-// Settings are the parts and options of a Controller.
-type Settings struct {
-	Store    store.Settings
-	Features []feature.Feature
-	// AnnotationPrefix is the prefix of annotations, without the slash.
-	AnnotationPrefix string
-	Environment      nginxconf.Environment
-	// Dictionaries to start with. If nil, their sizes are computed from the units.
-	Dictionaries *nginxconf.Dictionaries
-	Process      *nginx.Process
-	RunDir       *rundir.Dir
-	Metrics      *metrics.Metrics
-	// Families are ingress-nginx's metrics; nil if there are none.
-	Families *metrics.Families
-	// Tracker keeps the findings of all units.
-	Tracker *tracker.Tracker
-	Log     *slog.Logger
-	// Timing of reloads.
-	Timing Timing
-	// Expiry follows the certificates that names show.
-	Expiry *expiry.Watch
-	// Subscriptions are the functions by which sources learn of references.
-	Subscriptions Subscriptions
-	// Selected receives the Ingresses that are served or no longer served, once
-	// NGINX serves them. It must not block. It may be nil.
-	Selected func(store.Selection)
-	// Notices report what was done, for Events.
-	Notices Notices
-	// Streams serves TCP and UDP services. It may be nil.
-	Streams Streams
-	// Traffic counts requests; nil if they are not counted.
-	Traffic *traffic.Table
-	// Tracing exports spans of requests; nil if nothing does.
-	Tracing *tracing.Exporter
-	// Passthrough passes TLS connections through. It may be nil.
-	Passthrough Passthrough
-	// Overview and History are what people look at. They may be nil.
-	Overview *overview.Table
-	History  *history.Log
-}
-
-// Streams opens and closes the ports of TCP and UDP services. Its methods must not block.
-type Streams interface {
-	// Listen sets the addresses to listen on, empty for all.
-	Listen(addresses []netip.Addr)
-	// Configure sets what applies to all of them, and how long connections of a port that
-	// was closed go on.
-	Configure(settings model.StreamSettings, drain time.Duration)
-	// Set opens or changes the port of a stream, by its name; nil closes it.
-	Set(name string, wanted *model.Stream)
-}
-
-// Notices are functions that report what was done. They must not block. Each
-// may be nil.
-type Notices struct {
-	// Served reports each Ingress that was added or changed after the first
-	// load and is served.
-	Served func(ingress types.NamespacedName)
-	// Reloaded reports each reload, with the error if it failed.
-	Reloaded func(err error)
-}
 
 // A Source delivers changes until its context ends: first all existing objects
 // in one batch, then changes as they happen.
@@ -136,7 +70,7 @@ type Controller struct {
 	// if none waits. defersReload is since when a reload waits for hosts that may be built,
 	// zero if none does.
 	// withHosts are backends to build with a host, by its name.
-	backlog      *backlog
+	backlog      *backlog.Backlog
 	withHosts    map[string][]unit.Key
 	turn         <-chan time.Time
 	defersReload time.Time
@@ -149,16 +83,16 @@ type Controller struct {
 	// instance is the NGINX process whose memory is being filled.
 	instance string
 	reload   reload
-	retry    retry
-	trials   *trials
-	whole    *whole
+	retry    retry.Timer
+	trials   *trial.Trials
+	whole    *trial.Whole
 	sockets  sockets
 	// limits are those of reloads, from the ConfigMap.
 	limits model.Process
 	// passthrough is what applies to TLS connections that may be passed through.
 	passthrough model.TLSPassthrough
 	// workers are the generations of workers that accepted connections, by process ID.
-	workers map[int]int
+	workers worker.Generations
 
 	// nameWaitAllowed is the time from which updates may wait for DNS names.
 	nameWaitAllowed time.Time
@@ -184,8 +118,8 @@ type Controller struct {
 
 // New returns a Controller.
 func New(s Settings) *Controller {
-	trials := &trials{tester: TestBy(s.Process), log: s.Log}
-	builder := build.New(s.Features, s.AnnotationPrefix, feature.Lacking(s.Process.Capabilities().Has)...).Try(trials.run)
+	trials := trial.New(trial.TestBy(s.Process), s.Log)
+	builder := build.New(s.Features, s.AnnotationPrefix, feature.Lacking(s.Process.Capabilities().Has)...).Try(trials.Run)
 	if s.Process.Capabilities().OldPCRE {
 		if err := pcre.AlsoOld(); err != nil {
 			s.Log.Warn("regular expressions that NGINX's library does not take are not found", "err", err)
@@ -206,18 +140,18 @@ func New(s Settings) *Controller {
 		builder:  builder,
 		trials:   trials,
 
-		backlog:   newBacklog(),
+		backlog:   backlog.New(),
 		withHosts: map[string][]unit.Key{},
 
 		desired: plan.NewDesired(feature.Directives(s.Features)),
 		serving: make(chan struct{}),
 		client:  client,
-		workers: map[int]int{},
+		workers: worker.Generations{},
 	}
 	c.sockets.tried = map[netip.Addr]bool{}
 	builder.Sockets(c.socketsOfBuild())
-	c.whole = newWhole(c)
-	builder.Whole(c.whole.settings())
+	c.whole = trial.NewWhole(trials, s.Environment, s.Process, s.RunDir, func() model.Globals { return c.static.Globals() })
+	builder.Whole(c.whole.Settings())
 	return c
 }
 
@@ -312,10 +246,10 @@ func (c *Controller) serve(ctx context.Context) error {
 			call()
 		case restarted := <-c.settings.Process.Restarted():
 			c.restarted(ctx, restarted)
-		case <-c.trials.again.due:
+		case <-c.trials.Again():
 			c.tryAgain()
 			c.apply(ctx)
-		case <-c.retry.due:
+		case <-c.retry.Due:
 			c.apply(ctx)
 		case <-c.reload.due:
 			c.considerReload(ctx)
@@ -354,7 +288,7 @@ func (c *Controller) takeTurn(ctx context.Context) {
 func (c *Controller) start(ctx context.Context) error {
 	began := time.Now()
 	var err error
-	if c.generated, err = generateCertificate(began); err != nil {
+	if c.generated, err = fakecertificate.New(began); err != nil {
 		return fmt.Errorf("make the default certificate: %w", err)
 	}
 	var changes []source.Change
@@ -399,6 +333,6 @@ func (c *Controller) restarted(ctx context.Context, pid int) {
 	c.reload.drop()
 	// Held hosts can't wait for the interval between reloads.
 	c.reload.last = time.Time{}
-	c.reload.budget.tokens = max(c.reload.budget.tokens, 1)
+	c.reload.budget.Refill()
 	c.apply(ctx)
 }

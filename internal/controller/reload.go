@@ -1,18 +1,15 @@
 package controller
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"time"
 
-	"github.com/headgate/headgate/internal/dataplane"
+	"github.com/headgate/headgate/internal/controller/budget"
 	"github.com/headgate/headgate/internal/model/directive"
 	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/plan/nginxconf"
@@ -42,7 +39,7 @@ type reload struct {
 	drained <-chan time.Time
 
 	// budget is that of hosts, and heldBy why they wait now.
-	budget   budget
+	budget   budget.Budget
 	heldBy   heldBy
 	reported reported
 	// look fires when it is time to look at old workers, while there are any.
@@ -231,7 +228,7 @@ func (c *Controller) takeOver(ctx context.Context, next plan.Static) error {
 	}
 	if state, err := c.client.State(ctx); err == nil {
 		// From now on these are old. They may have stopped accepting before the next look.
-		c.accepting(state, next.Generation)
+		c.workers.Accepting(state, c.settings.Process.PID(), next.Generation)
 	}
 	if err := c.settings.Process.Reload(); err != nil {
 		return err
@@ -268,7 +265,7 @@ func (c *Controller) awaitWorkers(ctx context.Context, next plan.Static) error {
 	fresh, old := 0, 0
 	for {
 		if state, err := c.client.State(ctx); err == nil {
-			fresh, old = c.accepting(state, next.Generation)
+			fresh, old = c.workers.Accepting(state, c.settings.Process.PID(), next.Generation)
 			if fresh >= next.Workers && old == 0 {
 				return nil
 			}
@@ -284,36 +281,4 @@ func (c *Controller) awaitWorkers(ctx context.Context, next plan.Static) error {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-}
-
-// accepting notes the generations of workers, and counts the workers of a generation that accept connections, and
-// those of other generations. A killed worker can't report that it stopped, and
-// its process ID may belong to another process by now, so only children of the
-// master count.
-func (c *Controller) accepting(state dataplane.State, generation int) (fresh, old int) {
-	master := c.settings.Process.PID()
-	for _, w := range state.Accepting {
-		switch {
-		case !isChild(w.PID, master):
-			continue
-		case w.Generation == generation:
-			fresh++
-		default:
-			old++
-		}
-		c.workers[w.PID] = w.Generation
-	}
-	return fresh, old
-}
-
-// isChild reports whether a process exists and has that parent.
-func isChild(pid, parent int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return false
-	}
-	// The format is "PID (NAME) STATE PARENT …", and NAME may contain anything.
-	_, behind, ok := bytes.Cut(stat[max(0, bytes.LastIndexByte(stat, ')')):], []byte(" "))
-	fields := bytes.Fields(behind)
-	return ok && len(fields) > 1 && string(fields[1]) == strconv.Itoa(parent)
 }

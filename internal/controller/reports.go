@@ -3,6 +3,11 @@ package controller
 import (
 	"context"
 	"sync"
+
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/observe/traffic"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // fetchReports fetches what workers report of requests until ctx ends. wait waits until that is
@@ -16,4 +21,39 @@ func (c *Controller) fetchReports(ctx context.Context) (wait func()) {
 		fetching.Go(func() { t.Run(ctx, c.client.Spans) })
 	}
 	return fetching.Wait
+}
+
+// trafficPlan says how workers count requests.
+func trafficPlan(s traffic.Settings) *nginxconf.Traffic {
+	length, size := s.Buckets.Bytes()
+	return &nginxconf.Traffic{
+		Time: s.Buckets.Milliseconds(), Length: length, Size: size,
+		PerHost: s.PerHost, AnyHost: s.AnyHost, StatusClasses: s.StatusClasses, Schema: s.Schema, Excluded: s.Uncounted(),
+	}
+}
+
+// setTraffic says what requests can be counted for from now on.
+func (c *Controller) setTraffic(built unit.Built) {
+	table := c.settings.Traffic
+	if table == nil {
+		return
+	}
+	switch built.Kind {
+	case unit.Host:
+		if h, found := built.Model.(model.Host); found {
+			table.SetHost(built.Name, &h)
+		} else {
+			table.SetHost(built.Name, nil)
+		}
+	case unit.Name:
+		name, _ := built.Model.(model.Name)
+		table.SetName(built.Name, name.Host)
+	}
+}
+
+// configureTracing says how spans are exported from now on.
+func (c *Controller) configureTracing(t model.Tracing) {
+	if c.settings.Tracing != nil {
+		c.settings.Tracing.Configure(t)
+	}
 }

@@ -14,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build/spec"
+	"github.com/headgate/headgate/internal/controller/backlog"
+	"github.com/headgate/headgate/internal/controller/budget"
+	"github.com/headgate/headgate/internal/controller/trial"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/observe/tracker"
@@ -49,14 +52,14 @@ func (c *Controller) update(ctx context.Context, changes []source.Change) {
 	atOnce := slices.ContainsFunc(list, func(t touched) bool { return t.key == unit.GlobalsKey })
 	for _, t := range list {
 		if t.key.Kind == unit.Host && !atOnce {
-			c.backlog.add(t.key.Name, t.namespace, now)
+			c.backlog.Add(t.key.Name, t.namespace, now)
 			c.desired.Expect(t.key.Name)
 		}
 	}
 	for _, t := range list {
 		host, called := calledHost(t.key)
 		switch {
-		case atOnce, t.key.Kind != unit.Host && (!called || t.resolved || c.backlog.waiting[host] == nil):
+		case atOnce, t.key.Kind != unit.Host && (!called || t.resolved || !c.backlog.Waits(host)):
 			keys = append(keys, t.key)
 		case called:
 			c.withHosts[host] = append(c.withHosts[host], t.key)
@@ -200,7 +203,7 @@ func await(ctx context.Context, delivered <-chan struct{}) bool {
 // buildAll builds units, and hosts whose profiles change because of them.
 func (c *Controller) buildAll(keys []unit.Key) {
 	var parts []tracker.Part
-	c.trials.begin(trialsAtOnce)
+	c.trials.Begin(trial.AtOnce)
 	for _, key := range keys {
 		parts = c.buildOne(parts, key, "")
 	}
@@ -226,13 +229,13 @@ func (c *Controller) decideProfiles() {
 // build builds units, and hosts of the backlog for the time of a turn.
 func (c *Controller) build(keys []unit.Key) {
 	var parts []tracker.Part
-	c.trials.begin(trialsInTurn)
+	c.trials.Begin(trial.InTurn)
 	for _, key := range keys {
 		parts = c.buildOne(parts, key, "")
 	}
 	began := time.Now()
-	for now := began; now.Sub(began) < turn; now = time.Now() {
-		host, namespace, ok := c.backlog.next(now)
+	for now := began; now.Sub(began) < backlog.Turn; now = time.Now() {
+		host, namespace, ok := c.backlog.Next(now)
 		if !ok {
 			break
 		}
@@ -250,9 +253,9 @@ func (c *Controller) finishBuild(parts []tracker.Part) {
 			c.metrics.Units.WithLabelValues(string(of.Kind)).Set(float64(c.desired.Count(of.Kind)))
 		}
 	}
-	c.metrics.HostsToBuild.Set(float64(len(c.backlog.waiting)))
+	c.metrics.HostsToBuild.Set(float64(c.backlog.Size()))
 	c.turn = nil
-	if at, ok := c.backlog.due(time.Now()); ok {
+	if at, ok := c.backlog.Due(time.Now()); ok {
 		c.turn = time.After(time.Until(at))
 	}
 }
@@ -262,7 +265,7 @@ func (c *Controller) buildOne(parts []tracker.Part, key unit.Key, namespace stri
 	c.metrics.Builds.WithLabelValues(string(key.Kind)).Inc()
 	if key.Kind != unit.Host {
 		parts = append(parts, tracker.Part{Owner: key, Findings: c.buildUnit(key)})
-		c.trials.built(key, "")
+		c.trials.Built(key, "")
 		return parts
 	}
 	// The processor time of this thread is the host's own, and so is the time of its trials in
@@ -272,8 +275,8 @@ func (c *Controller) buildOne(parts []tracker.Part, key unit.Key, namespace stri
 	parts = append(parts, tracker.Part{Owner: key, Findings: c.buildUnit(key)})
 	took := threadTime() - began
 	runtime.UnlockOSThread()
-	took += c.trials.built(key, namespace)
-	c.backlog.built(key.Name, namespace, took, time.Now())
+	took += c.trials.Built(key, namespace)
+	c.backlog.Built(key.Name, namespace, took, time.Now())
 	for _, with := range c.withHosts[key.Name] {
 		parts = c.buildOne(parts, with, "")
 	}
@@ -298,8 +301,8 @@ func (c *Controller) buildUnit(key unit.Key) []finding.Finding {
 	switch key.Kind {
 	case unit.Globals:
 		globals, _ := built.Model.(model.Globals)
-		c.whole.accept(globals)
-		c.limits = limitsOf(globals.Process)
+		c.whole.Accept(globals)
+		c.limits = budget.Limits(globals.Process)
 		c.shutdown.Store(int64(globals.Process.ShutdownTimeout))
 		c.configureStreams(globals.Process)
 		c.sockets.last = globals.Process.Listening

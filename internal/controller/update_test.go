@@ -14,10 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/controller/backlog"
+	"github.com/headgate/headgate/internal/controller/trial"
+	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/observe/expiry"
 	"github.com/headgate/headgate/internal/observe/metrics"
 	"github.com/headgate/headgate/internal/observe/tracker"
 	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/plan/nginxconf"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/unit"
@@ -31,9 +35,9 @@ func updater(t *testing.T, want Subscriptions) *Controller {
 	c := &Controller{
 		settings: Settings{Subscriptions: want, Tracker: tracker.New(log, m.Findings), Expiry: expiry.New("", func([]tracker.Part) {})}, log: log, metrics: m, queue: source.NewQueue(),
 		store:   store.New(store.Settings{IngressClass: "nginx", WatchWithoutClass: true, Classless: true}, builder.Refer),
-		builder: builder, trials: &trials{}, backlog: newBacklog(), withHosts: map[string][]unit.Key{}, desired: plan.NewDesired(nil),
+		builder: builder, trials: trial.New(nil, nil), backlog: backlog.New(), withHosts: map[string][]unit.Key{}, desired: plan.NewDesired(nil),
 	}
-	c.whole = newWhole(c)
+	c.whole = trial.NewWhole(c.trials, nginxconf.Environment{}, nil, nil, func() model.Globals { return c.static.Globals() })
 	return c
 }
 
@@ -145,16 +149,16 @@ func TestNamesWait(t *testing.T) {
 func TestHostsThatWait(t *testing.T) {
 	c := updater(t, Subscriptions{})
 	c.update(t.Context(), []source.Change{withSecret("a", "a"), withSecret("b", "b")})
-	if c.turn != nil || !c.backlog.empty() || c.desired.Count(unit.Host) != 2 {
+	if c.turn != nil || !c.backlog.Empty() || c.desired.Count(unit.Host) != 2 {
 		t.Fatalf("%d hosts, turn %v", c.desired.Count(unit.Host), c.turn)
 	}
-	c.backlog.add("a.test", "shop", time.Now())
-	c.backlog.built("a.test", "shop", time.Minute, time.Now())
+	c.backlog.Add("a.test", "shop", time.Now())
+	c.backlog.Built("a.test", "shop", time.Minute, time.Now())
 	gone, other := withSecret("a", "a"), withSecret("b", "b")
 	gone.Deleted = true
 	other.Object.(*networkingv1.Ingress).Spec.DefaultBackend.Service.Name = "other"
 	c.update(t.Context(), []source.Change{gone, other})
-	if c.turn == nil || c.backlog.empty() || c.desired.Count(unit.Host) != 2 {
+	if c.turn == nil || c.backlog.Empty() || c.desired.Count(unit.Host) != 2 {
 		t.Errorf("%d hosts, turn %v", c.desired.Count(unit.Host), c.turn)
 	}
 	if n := c.desired.Count(unit.Name); n != 1 {
@@ -165,12 +169,12 @@ func TestHostsThatWait(t *testing.T) {
 	}
 	// An administrator's change does not wait, and has the default host built too.
 	c.update(t.Context(), []source.Change{{Object: &corev1.ConfigMap{Data: map[string]string{"x": "y"}}}})
-	if n := c.desired.Count(unit.Host); n != 3 || c.backlog.empty() {
+	if n := c.desired.Count(unit.Host); n != 3 || c.backlog.Empty() {
 		t.Errorf("%d hosts", n)
 	}
-	c.backlog.queues["shop"].rests = time.Time{}
+	c.backlog.Built("rested.test", "shop", 2*backlog.DearBuild, time.Now().Add(-time.Hour))
 	c.build(nil)
-	if n := c.desired.Count(unit.Host); n != 2 || c.turn != nil || !c.backlog.empty() {
+	if n := c.desired.Count(unit.Host); n != 2 || c.turn != nil || !c.backlog.Empty() {
 		t.Errorf("%d hosts, turn %v", n, c.turn)
 	}
 }

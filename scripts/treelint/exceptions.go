@@ -11,9 +11,7 @@ func exceptions() map[string]string {
 		"bench/attack.go": bench,
 		"bench/attacks.go:func attacks() []attack {": "a table",
 		"internal/explain":                           later,
-		"internal/controller":                        later,
 		"internal/explain/text/text.go":              later,
-		"internal/controller/controller.go":          later,
 		"lua/headgate/program.lua":                   later,
 		"lua/headgate/request.lua":                   later,
 	}

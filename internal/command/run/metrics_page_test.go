@@ -15,12 +15,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/command/option"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/headgate/headgate/internal/command/option"
 
 	"github.com/headgate/headgate/internal/cluster/election"
 	"github.com/headgate/headgate/internal/controller"

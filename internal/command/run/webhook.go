@@ -10,6 +10,7 @@ import (
 	"github.com/headgate/headgate/internal/admission/selfsigned"
 	"github.com/headgate/headgate/internal/cluster/client"
 	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/controller/trial"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/nginx"
@@ -30,7 +31,7 @@ func (o program) startWebhook(from *from, process *nginx.Process, m *metrics.Met
 	}
 	reviewer := review.New(review.Settings{
 		Store: from.objects, Features: all.Features(), AnnotationPrefix: o.AnnotationsPrefix, Namespace: o.WatchNamespace,
-		Lacking: feature.Lacking(process.Capabilities().Has), Tester: controller.TestBy(process), Measure: families != nil,
+		Lacking: feature.Lacking(process.Capabilities().Has), Tester: trial.TestBy(process), Measure: families != nil,
 	})
 	settings := admission.Settings{
 		Reviewed: reporter(families.Webhook()),

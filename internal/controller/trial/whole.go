@@ -1,4 +1,4 @@
-package controller
+package trial
 
 import (
 	"context"
@@ -15,10 +15,9 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/nginx"
-	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/nginx/rundir"
 	"github.com/headgate/headgate/internal/plan/nginxconf"
 	"github.com/headgate/headgate/internal/syntax/nginxsyntax"
-	"github.com/headgate/headgate/internal/unit"
 )
 
 // wholeCandidate is the file that NGINX tests texts of the administrator in.
@@ -27,9 +26,14 @@ const wholeCandidate = "nginx.conf.try"
 // maxWholes bounds how many results of tests are remembered.
 const maxWholes = 64
 
-// A whole has NGINX test configurations with texts of the administrator.
-type whole struct {
-	controller *Controller
+// A Whole has NGINX test configurations with texts of the administrator.
+type Whole struct {
+	trials      *Trials
+	environment nginxconf.Environment
+	process     *nginx.Process
+	runDir      *rundir.Dir
+	// current are the globals that NGINX has.
+	current func() model.Globals
 	// results are by a digest of the configuration.
 	results map[[sha256.Size]byte]error
 	// accepted are the globals that were built last, and any is set once there are some.
@@ -39,31 +43,35 @@ type whole struct {
 	failed map[model.Snippets]error
 }
 
-func newWhole(c *Controller) *whole {
-	return &whole{controller: c, results: map[[sha256.Size]byte]error{}, failed: map[model.Snippets]error{}}
+// NewWhole returns one that tests in the time of trials. current returns the globals that NGINX has.
+func NewWhole(trials *Trials, environment nginxconf.Environment, process *nginx.Process, runDir *rundir.Dir, current func() model.Globals) *Whole {
+	return &Whole{
+		trials: trials, environment: environment, process: process, runDir: runDir, current: current,
+		results: map[[sha256.Size]byte]error{}, failed: map[model.Snippets]error{},
+	}
 }
 
-func (w *whole) settings() build.Whole {
+// Settings are how build tests texts.
+func (w *Whole) Settings() build.Whole {
 	return build.Whole{Try: w.try, Last: func() (model.Globals, bool) { return w.accepted, w.any }}
 }
 
-// accept notes globals that were built. While they lack texts that may control access, none are good.
-func (w *whole) accept(g model.Globals) {
+// Accept notes globals that were built. While they lack texts that may control access, none are good.
+func (w *Whole) Accept(g model.Globals) {
 	if w.accepted, w.any = g, w.any || !g.Unguarded; g.Process.Snippets.IsZero() {
 		clear(w.failed)
 	}
 }
 
 // try tests globals as build.Whole says.
-func (w *whole) try(g model.Globals) error {
-	c := w.controller
+func (w *Whole) try(g model.Globals) error {
 	if err := w.failed[g.Process.Snippets]; err != nil {
 		return err
 	}
-	if err := otherKey(c.static.Globals().Process.Snippets.HTTP, g.Process.Snippets.HTTP); err != nil {
+	if err := otherKey(w.current().Process.Snippets.HTTP, g.Process.Snippets.HTTP); err != nil {
 		return err
 	}
-	files, err := nginxconf.Whole(c.settings.Environment, g, nginxconf.FirstDictionaries(0))
+	files, err := nginxconf.Whole(w.environment, g, nginxconf.FirstDictionaries(0))
 	if wrong := (*nginxconf.TemplateError)(nil); errors.As(err, &wrong) {
 		return &feature.RejectedError{Place: model.InTemplate, Line: wrong.Line, Reason: wrong.Reason}
 	} else if err != nil {
@@ -76,7 +84,7 @@ func (w *whole) try(g model.Globals) error {
 	if result, known := w.results[key]; known {
 		return result
 	}
-	return c.trials.time("", func(ctx context.Context) error {
+	return w.trials.time("", func(ctx context.Context) error {
 		err := w.test(ctx, g, files)
 		if !feature.IsUntested(err) {
 			if len(w.results) >= maxWholes {
@@ -88,20 +96,19 @@ func (w *whole) try(g model.Globals) error {
 	})
 }
 
-func (w *whole) test(ctx context.Context, g model.Globals, files map[string][]byte) error {
-	c := w.controller
-	if err := c.ownLogs(g.Process.Snippets); err != nil {
+func (w *Whole) test(ctx context.Context, g model.Globals, files map[string][]byte) error {
+	if err := w.ownLogs(g.Process.Snippets); err != nil {
 		return err
 	}
 	if err := w.checkListeners(g.Process); err != nil {
 		return err
 	}
-	err := c.settings.RunDir.Write(files)
+	err := w.runDir.Write(files)
 	if err != nil {
 		return &feature.UntestedError{Err: err}
 	}
-	file := filepath.Join(c.settings.RunDir.Path(), wholeCandidate)
-	err = c.settings.Process.Test(ctx, file)
+	file := filepath.Join(w.runDir.Path(), wholeCandidate)
+	err = w.process.Test(ctx, file)
 	var rejected *nginx.ConfError
 	switch {
 	case err == nil:
@@ -138,7 +145,7 @@ func named(text string, line int, reason string) string {
 
 // ownLogs refuses logs in the run directory: NGINX creates them, and appends to them, even when it
 // tests a configuration.
-func (c *Controller) ownLogs(s model.Snippets) error {
+func (w *Whole) ownLogs(s model.Snippets) error {
 	for _, place := range model.Places() {
 		parsed, err := nginxsyntax.Parse(s.At(place).String())
 		if err != nil {
@@ -147,7 +154,7 @@ func (c *Controller) ownLogs(s model.Snippets) error {
 		var result error
 		nginxsyntax.Walk(parsed, func(d nginxsyntax.Directive) {
 			if (d.Name == "access_log" || d.Name == "error_log") && len(d.Args) > 0 && result == nil {
-				if own := c.settings.Process.OwnLog(d.Name + " " + d.Args[0]); own != "" {
+				if own := w.process.OwnLog(d.Name + " " + d.Args[0]); own != "" {
 					result = &feature.RejectedError{Place: place, Line: d.Line, Reason: fmt.Sprintf("%q is in the directory of Headgate's own files", own)}
 				}
 			}
@@ -162,11 +169,11 @@ func (c *Controller) ownLogs(s model.Snippets) error {
 // checkListeners refuses addresses that another process has: NGINX does not test that, and a reload
 // with them fails. NGINX may have them already. It refuses too all addresses of the ports for http and https where only
 // some are to be open.
-func (w *whole) checkListeners(p model.Process) error {
-	env, s := w.controller.settings.Environment, p.Snippets
+func (w *Whole) checkListeners(p model.Process) error {
+	env, s := w.environment, p.Snippets
 	public := []uint16{uint16(env.HTTPPort), uint16(env.HTTPSPort)}
 	own := []uint16{uint16(env.HTTPPort), uint16(env.HTTPSPort), uint16(env.DefaultServerPort), uint16(env.StatusPort)}
-	for _, l := range listeners(w.controller.static.Globals().Process.Snippets.HTTP) {
+	for _, l := range listeners(w.current().Process.Snippets.HTTP) {
 		own = append(own, l.address.Port())
 	}
 	for _, l := range listeners(s.HTTP) {
@@ -253,15 +260,7 @@ func listenAddress(text string) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(address, http), err == nil
 }
 
-// blameTexts has texts refused that NGINX passed, but could not be reloaded with: a process may have
-// taken a port meanwhile. Without them other changes go live.
-func (c *Controller) blameTexts(ctx context.Context, next, current plan.Static, err error) {
-	texts := next.Globals().Process.Snippets
-	if texts == current.Globals().Process.Snippets || texts.IsZero() {
-		return
-	}
-	c.whole.failed[texts] = &feature.RejectedError{Reason: err.Error()}
-	c.whole.accept(current.Globals())
-	c.buildAll([]unit.Key{unit.GlobalsKey})
-	c.apply(ctx)
+// Fail refuses texts that passed the test, but that NGINX could not be reloaded with.
+func (w *Whole) Fail(texts model.Snippets, err error) {
+	w.failed[texts] = &feature.RejectedError{Reason: err.Error()}
 }

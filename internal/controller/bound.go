@@ -2,12 +2,9 @@ package controller
 
 import (
 	"fmt"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/observe/tracker"
 )
 
@@ -25,29 +22,6 @@ const (
 	byGenerations heldBy = "generations"
 )
 
-// A budget is a token bucket of reloads.
-type budget struct {
-	tokens float64
-	since  time.Time
-}
-
-// take takes a reload, or returns how long it takes until there is one.
-func (b *budget) take(now time.Time, limits model.Process) time.Duration {
-	burst := float64(limits.ReloadBurst)
-	switch {
-	case b.since.IsZero():
-		b.tokens = burst
-	case limits.ReloadInterval > 0:
-		b.tokens += now.Sub(b.since).Seconds() / limits.ReloadInterval.Seconds()
-	}
-	b.since = now
-	if b.tokens = min(b.tokens, burst); b.tokens >= 1 || limits.ReloadInterval <= 0 {
-		b.tokens = max(0, b.tokens-1)
-		return 0
-	}
-	return max(time.Millisecond, time.Duration((1-b.tokens)*float64(limits.ReloadInterval)))
-}
-
 // boundReload reports how long a reload that hosts cause must wait, 0 if it may begin.
 func (c *Controller) boundReload() time.Duration {
 	by, wait := heldBy(""), time.Duration(0)
@@ -56,7 +30,7 @@ func (c *Controller) boundReload() time.Duration {
 	case c.oldGenerations() >= c.limits.OldGenerations:
 		by, wait = byGenerations, workersPoll
 	default:
-		if wait = c.reload.budget.take(time.Now(), c.limits); wait > 0 {
+		if wait = c.reload.budget.Take(time.Now(), c.limits); wait > 0 {
 			by = byRate
 		}
 	}
@@ -113,40 +87,12 @@ const workersPoll = time.Second
 // oldGenerations is the number of generations that have workers which finish their
 // connections. It updates the metrics.
 func (c *Controller) oldGenerations() int {
-	master := c.settings.Process.PID()
-	alive, workers := map[int]bool{}, 0
-	for pid, generation := range c.workers {
-		switch {
-		case !isWorker(pid, master):
-			delete(c.workers, pid)
-		case generation != c.static.Generation:
-			alive[generation] = true
-			workers++
-		}
-	}
+	workers, generations := c.workers.Old(c.settings.Process.PID(), c.static.Generation)
 	c.metrics.OldWorkers.Set(float64(workers))
-	c.metrics.OldGenerations.Set(float64(len(alive)))
+	c.metrics.OldGenerations.Set(float64(generations))
 	c.reload.look = nil
 	if workers > 0 {
 		c.reload.look = time.After(workersPoll)
 	}
-	return len(alive)
-}
-
-// isWorker reports whether a process is a worker of the master, or of one that died, whose
-// workers this process adopted.
-func isWorker(pid, master int) bool {
-	if !isChild(pid, master) && !isChild(pid, os.Getpid()) {
-		return false
-	}
-	title, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	return err == nil && strings.HasPrefix(string(title), "nginx: worker")
-}
-
-// limitsOf are the limits of reloads, which the process has only with its feature.
-func limitsOf(p model.Process) model.Process {
-	if p.ReloadBurst == 0 {
-		p.ReloadBurst, p.ReloadInterval, p.OldGenerations = model.ReloadBurst, model.ReloadInterval, model.OldGenerations
-	}
-	return p
+	return generations
 }

@@ -1,9 +1,10 @@
-package controller
+package budget_test
 
 import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/internal/controller/budget"
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -11,11 +12,11 @@ import (
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	limits := model.Process{ReloadBurst: 3, ReloadInterval: time.Minute, OldGenerations: 1}
-	var b budget
+	var b budget.Budget
 	now := time.Unix(1e9, 0)
 	take := func(want time.Duration) {
 		t.Helper()
-		if wait := b.take(now, limits).Round(time.Second); wait != want {
+		if wait := b.Take(now, limits).Round(time.Second); wait != want {
 			t.Errorf("wait %v, want %v", wait, want)
 		}
 	}
@@ -46,10 +47,10 @@ func TestBudget(t *testing.T) {
 // TestLimitsWithoutTheFeature: without its feature the process has the usual limits.
 func TestLimitsWithoutTheFeature(t *testing.T) {
 	t.Parallel()
-	if l := limitsOf(model.Process{}); l.ReloadBurst != model.ReloadBurst || l.ReloadInterval != model.ReloadInterval || l.OldGenerations != model.OldGenerations {
+	if l := budget.Limits(model.Process{}); l.ReloadBurst != model.ReloadBurst || l.ReloadInterval != model.ReloadInterval || l.OldGenerations != model.OldGenerations {
 		t.Errorf("%+v", l)
 	}
-	if l := limitsOf(model.Process{ReloadBurst: 1}); l.ReloadBurst != 1 || l.ReloadInterval != 0 {
+	if l := budget.Limits(model.Process{ReloadBurst: 1}); l.ReloadBurst != 1 || l.ReloadInterval != 0 {
 		t.Errorf("%+v", l)
 	}
 }

@@ -1,4 +1,6 @@
-package controller
+// Package fakecertificate makes the certificate that is shown where no other is. Users of ingress-nginx know it
+// as the fake certificate.
+package fakecertificate
 
 import (
 	"crypto/ecdsa"
@@ -15,10 +17,10 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// generateCertificate makes the certificate that is shown if the administrator
+// New makes the certificate that is shown if the administrator
 // gives no default one. It has the subject of ingress-nginx's, by which users
 // recognize that no certificate of theirs matches.
-func generateCertificate(now time.Time) (model.Certificate, error) {
+func New(now time.Time) (model.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return model.Certificate{}, err

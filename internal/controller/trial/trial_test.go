@@ -1,4 +1,4 @@
-package controller
+package trial
 
 import (
 	"cmp"
@@ -33,27 +33,27 @@ func (f *fakeTester) Try(context.Context, feature.Trial) error {
 // TestTrials: a host is built again until its trials could be made, and their time is its own.
 func TestTrials(t *testing.T) {
 	tester := &fakeTester{}
-	tried := &trials{tester: tester, log: slog.New(slog.DiscardHandler)}
-	tried.begin(time.Hour)
+	tried := New(tester, slog.New(slog.DiscardHandler))
+	tried.Begin(time.Hour)
 	full := &feature.UntestedError{Err: errors.New("no space left")}
 	for _, c := range []struct {
 		answer error
 		again  bool
 	}{{nil, false}, {full, true}, {full, true}, {&nginx.ConfError{Reason: "wrong"}, false}} {
 		tester.answer = c.answer
-		if err := tried.run(feature.Trial{}); !errors.Is(err, c.answer) {
+		if err := tried.Run(feature.Trial{}); !errors.Is(err, c.answer) {
 			t.Errorf("%v: %v", c.answer, err)
 		}
-		if took := tried.built(unit.Host.Key("a.test"), "shop"); took < time.Millisecond {
+		if took := tried.Built(unit.Host.Key("a.test"), "shop"); took < time.Millisecond {
 			t.Errorf("%v: the trial took %v", c.answer, took)
 		}
-		if again := tried.again.due != nil && tried.untried[unit.Host.Key("a.test")] == "shop"; again != c.again {
+		if again := tried.again.Due != nil && tried.untried[unit.Host.Key("a.test")] == "shop"; again != c.again {
 			t.Errorf("%v: another trial: %v", c.answer, again)
 		}
-		if took := tried.built(unit.Host.Key("b.test"), "shop"); took != 0 {
+		if took := tried.Built(unit.Host.Key("b.test"), "shop"); took != 0 {
 			t.Errorf("a host without trials took %v", took)
 		}
-		if again := tried.again.due != nil; again != c.again {
+		if again := tried.again.Due != nil; again != c.again {
 			t.Errorf("%v: another trial after another host: %v", c.answer, again)
 		}
 	}
@@ -63,22 +63,22 @@ func TestTrials(t *testing.T) {
 // but for those whose results are known.
 func TestTrialsTakeTurns(t *testing.T) {
 	tester := &fakeTester{}
-	tried := &trials{tester: tester, log: slog.New(slog.DiscardHandler)}
+	tried := New(tester, slog.New(slog.DiscardHandler))
 	untested := (*feature.UntestedError)(nil)
 	for turn := 1; turn < 3; turn++ {
-		tried.begin(time.Microsecond)
-		if err := tried.run(feature.Trial{}); err != nil {
+		tried.Begin(time.Microsecond)
+		if err := tried.Run(feature.Trial{}); err != nil {
 			t.Error(err)
 		}
-		if err := tried.run(feature.Trial{}); !errors.As(err, &untested) || tester.tries != turn {
+		if err := tried.Run(feature.Trial{}); !errors.As(err, &untested) || tester.tries != turn {
 			t.Errorf("after the time of a turn: %v, %d tries", err, tester.tries)
 		}
-		if tried.built(unit.Host.Key("a.test"), "shop"); tried.untried[unit.Host.Key("a.test")] != "shop" {
+		if tried.Built(unit.Host.Key("a.test"), "shop"); tried.untried[unit.Host.Key("a.test")] != "shop" {
 			t.Error("the host is not built again")
 		}
 	}
 	tester.known = true
-	if err := tried.run(feature.Trial{}); err != nil {
+	if err := tried.Run(feature.Trial{}); err != nil {
 		t.Errorf("a known result: %v", err)
 	}
 }
@@ -87,14 +87,14 @@ func TestTrialsTakeTurns(t *testing.T) {
 func TestSlowTrialsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tester := &fakeTester{takes: 20 * time.Second, answer: &feature.UntestedError{Err: errors.New("host not found")}}
-		tried := &trials{tester: tester, log: slog.New(slog.DiscardHandler)}
+		tried := New(tester, slog.New(slog.DiscardHandler))
 		for range 3 {
-			tried.begin(trialsInTurn)
-			_ = tried.run(feature.Trial{})
-			tried.built(unit.GlobalsKey, "")
+			tried.Begin(InTurn)
+			_ = tried.Run(feature.Trial{})
+			tried.Built(unit.GlobalsKey, "")
 			began := time.Now()
-			<-tried.again.due
-			tried.again.due = nil
+			<-tried.again.Due
+			tried.again.Due = nil
 			if waited := time.Since(began); waited < 5*time.Minute || waited > 10*time.Minute {
 				t.Errorf("the next trial is after %v", waited)
 			}

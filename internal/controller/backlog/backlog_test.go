@@ -1,4 +1,4 @@
-package controller
+package backlog
 
 import (
 	"fmt"
@@ -9,26 +9,26 @@ import (
 
 // bench builds the hosts of a backlog with a clock of its own.
 type bench struct {
-	*backlog
+	*Backlog
 	now   time.Time
 	costs map[string]time.Duration
 	order []string
 }
 
 func newBench(costs map[string]time.Duration) *bench {
-	return &bench{backlog: newBacklog(), now: time.Unix(1_800_000_000, 0), costs: costs}
+	return &bench{Backlog: New(), now: time.Unix(1_800_000_000, 0), costs: costs}
 }
 
 // step builds one host, or waits until one may be built. It is false if none waits.
 func (b *bench) step() bool {
-	host, namespace, ok := b.next(b.now)
+	host, namespace, ok := b.Next(b.now)
 	if !ok {
-		at, waits := b.due(b.now)
+		at, waits := b.Due(b.now)
 		b.now = at
 		return waits
 	}
 	b.now = b.now.Add(b.costs[host])
-	b.built(host, namespace, b.costs[host], b.now)
+	b.Built(host, namespace, b.costs[host], b.now)
 	b.order = append(b.order, host)
 	return true
 }
@@ -44,8 +44,8 @@ func TestTurns(t *testing.T) {
 	for i := range 100 {
 		small, large := fmt.Sprint("small", i), fmt.Sprint("large", i)
 		b.costs[small], b.costs[large] = time.Millisecond, 40*time.Millisecond
-		b.add(large, "evil", b.now)
-		b.add(small, "shop", b.now)
+		b.Add(large, "evil", b.now)
+		b.Add(small, "shop", b.now)
 	}
 	began := b.now
 	for b.step() && b.order[len(b.order)-1] != "small99" {
@@ -54,14 +54,14 @@ func TestTurns(t *testing.T) {
 		t.Errorf("100 ms of one namespace took %v beside another's", took)
 	}
 	b.drain()
-	if len(b.order) != 200 || !b.empty() {
+	if len(b.order) != 200 || !b.Empty() {
 		t.Errorf("%d were built", len(b.order))
 	}
 	// Who had nothing to build for long saved nothing up.
 	b.order = nil
 	for i := range 10 {
-		b.add(fmt.Sprint("large", i), "evil", b.now)
-		b.add(fmt.Sprint("late", i), "late", b.now)
+		b.Add(fmt.Sprint("large", i), "evil", b.now)
+		b.Add(fmt.Sprint("late", i), "late", b.now)
 		b.costs[fmt.Sprint("late", i)] = 40 * time.Millisecond
 	}
 	b.drain()
@@ -84,11 +84,11 @@ func TestDearHostsWait(t *testing.T) {
 	b := newBench(map[string]time.Duration{"dear": 100 * time.Millisecond, "cheap": time.Millisecond})
 	built, longest := 0, time.Duration(0)
 	for end := b.now.Add(time.Minute); b.now.Before(end); b.now = b.now.Add(10 * time.Millisecond) {
-		b.add("dear", "evil", b.now)
-		b.add("cheap", "evil", b.now)
+		b.Add("dear", "evil", b.now)
+		b.Add("cheap", "evil", b.now)
 		added := b.now
 		for {
-			host, namespace, ok := b.next(b.now)
+			host, namespace, ok := b.Next(b.now)
 			if !ok {
 				break
 			}
@@ -97,7 +97,7 @@ func TestDearHostsWait(t *testing.T) {
 			} else {
 				longest = max(longest, b.now.Sub(added))
 			}
-			b.built(host, namespace, b.costs[host], b.now)
+			b.Built(host, namespace, b.costs[host], b.now)
 		}
 	}
 	if built < 25 || built > 31 {
@@ -112,21 +112,21 @@ func TestDearHostsWait(t *testing.T) {
 // changes it all the time.
 func TestOthersDontMakeAHostWait(t *testing.T) {
 	b := newBench(map[string]time.Duration{"dear": 100 * time.Millisecond})
-	b.add("dear", "evil", b.now)
+	b.Add("dear", "evil", b.now)
 	b.step()
-	b.add("dear", "evil", b.now)
-	if _, _, ok := b.next(b.now); ok {
+	b.Add("dear", "evil", b.now)
+	if _, _, ok := b.Next(b.now); ok {
 		t.Error("a dear host does not wait")
 	}
-	b.add("dear", "shop", b.now)
-	if host, namespace, ok := b.next(b.now); !ok || host != "dear" || namespace != "shop" {
+	b.Add("dear", "shop", b.now)
+	if host, namespace, ok := b.Next(b.now); !ok || host != "dear" || namespace != "shop" {
 		t.Errorf("next is %q of %q, %v", host, namespace, ok)
 	}
 	b.step()
-	if b.now = b.now.Add(time.Hour); !b.empty() {
+	if b.now = b.now.Add(time.Hour); !b.Empty() {
 		t.Error("it is built twice for one change")
 	}
-	if _, _, ok := b.next(b.now); ok || len(b.queues) > 0 {
+	if _, _, ok := b.Next(b.now); ok || len(b.queues) > 0 {
 		t.Errorf("there are queues left: %v", b.queues)
 	}
 }
@@ -135,11 +135,11 @@ func TestOthersDontMakeAHostWait(t *testing.T) {
 func TestTheLongestWait(t *testing.T) {
 	b := newBench(map[string]time.Duration{"dear": time.Minute, "other": time.Minute})
 	for _, host := range []string{"dear", "other"} {
-		b.add(host, "evil", b.now)
+		b.Add(host, "evil", b.now)
 		b.step()
 	}
-	b.add("dear", "evil", b.now)
-	if at, ok := b.due(b.now); !ok || at.Sub(b.now) != LongestWait {
+	b.Add("dear", "evil", b.now)
+	if at, ok := b.Due(b.now); !ok || at.Sub(b.now) != LongestWait {
 		t.Errorf("it waits for %v", at.Sub(b.now))
 	}
 }
@@ -151,7 +151,7 @@ func TestTurnsAreDeterministic(t *testing.T) {
 		for i := range 200 {
 			host := fmt.Sprint("h", i*7%40)
 			b.costs[host] = time.Duration(i%5*20) * time.Millisecond
-			b.add(host, fmt.Sprint("n", i%9), b.now)
+			b.Add(host, fmt.Sprint("n", i%9), b.now)
 			if i%3 == 0 {
 				b.step()
 			}

@@ -1,4 +1,6 @@
-package controller
+// Package backlog has the hosts that are still to be built, and says whose turn it is: namespaces get the same
+// time, however many hosts each changes.
+package backlog
 
 import "time"
 
@@ -15,17 +17,17 @@ const (
 	// LongestWait is how long a host waits for that at most. So a guard or a denial that
 	// is added to a dear host again and again comes into effect after this time.
 	LongestWait = 10 * time.Second
-	// turn is how long hosts are built until the changes that came meanwhile are taken.
-	turn = 20 * time.Millisecond
+	// Turn is how long hosts are built until the changes that came meanwhile are taken.
+	Turn = 20 * time.Millisecond
 )
 
-// A backlog has the hosts to build. They wait in the queues of the namespaces whose changes
+// A Backlog has the hosts to build. They wait in the queues of the namespaces whose changes
 // affect them, and not in that of the host's owner: a tenant who changes a host of another
 // one neither spends the owner's time nor makes the owner wait. The namespace comes first that
 // has used the least time of late.
 //
 // It has no clock: now only increases from call to call.
-type backlog struct {
+type Backlog struct {
 	waiting map[string]*waiter // by host
 	queues  map[string]*queue  // by namespace
 	// dear are the hosts that took longer than DearBuild when they were built last.
@@ -50,12 +52,13 @@ type queue struct {
 	rests time.Time
 }
 
-func newBacklog() *backlog {
-	return &backlog{waiting: map[string]*waiter{}, queues: map[string]*queue{}, dear: map[string]struct{}{}}
+// New returns an empty backlog.
+func New() *Backlog {
+	return &Backlog{waiting: map[string]*waiter{}, queues: map[string]*queue{}, dear: map[string]struct{}{}}
 }
 
-// add notes that a change of a namespace affects a host.
-func (b *backlog) add(host, namespace string, now time.Time) {
+// Add notes that a change of a namespace affects a host.
+func (b *Backlog) Add(host, namespace string, now time.Time) {
 	w := b.waiting[host]
 	if w == nil {
 		w = &waiter{host: host, since: now, in: map[string]struct{}{}}
@@ -80,9 +83,9 @@ func (b *backlog) add(host, namespace string, now time.Time) {
 	}
 }
 
-// next is the host to build now, and the namespace whose turn it is. It is false if none
+// Next is the host to build now, and the namespace whose turn it is. It is false if none
 // may be built.
-func (b *backlog) next(now time.Time) (host, namespace string, ok bool) {
+func (b *Backlog) Next(now time.Time) (host, namespace string, ok bool) {
 	var first *queue
 	for name, q := range b.queues {
 		switch w := q.next(now); {
@@ -99,8 +102,8 @@ func (b *backlog) next(now time.Time) (host, namespace string, ok bool) {
 	return host, namespace, first != nil
 }
 
-// built notes that a host was built for a namespace, and how long that took.
-func (b *backlog) built(host, namespace string, took time.Duration, now time.Time) {
+// Built notes that a host was built for a namespace, and how long that took.
+func (b *Backlog) Built(host, namespace string, took time.Duration, now time.Time) {
 	if w := b.waiting[host]; w != nil {
 		w.built = true
 		delete(b.waiting, host)
@@ -118,8 +121,8 @@ func (b *backlog) built(host, namespace string, took time.Duration, now time.Tim
 	}
 }
 
-// due is when a host may be built, false if none waits.
-func (b *backlog) due(now time.Time) (at time.Time, ok bool) {
+// Due is when a host may be built, false if none waits.
+func (b *Backlog) Due(now time.Time) (at time.Time, ok bool) {
 	for _, q := range b.queues {
 		if q.next(now) != nil {
 			return now, true
@@ -133,7 +136,14 @@ func (b *backlog) due(now time.Time) (at time.Time, ok bool) {
 	return at, ok
 }
 
-func (b *backlog) empty() bool { return len(b.waiting) == 0 }
+// Size is how many hosts wait.
+func (b *Backlog) Size() int { return len(b.waiting) }
+
+// Waits reports whether a host does.
+func (b *Backlog) Waits(host string) bool { return b.waiting[host] != nil }
+
+// Empty reports whether no host waits.
+func (b *Backlog) Empty() bool { return len(b.waiting) == 0 }
 
 // next is the host of the queue that may be built now, nil for none.
 func (q *queue) next(now time.Time) *waiter {
