@@ -29,7 +29,7 @@ var knows = []struct {
 	{"internal/finding", nil, "a finding is text about an object: let the caller fill it in"},
 	{"internal/observe/tracker", []string{"internal/finding"}, "it keeps the findings of any owner: what they are about does not matter"},
 	{"internal/observe/expiry", []string{"internal/finding", "internal/observe/tracker", "internal/model"}, "it follows the certificates that it gets: the controller knows which names show them and why"},
-	{"internal/adminapi", []string{"internal/explain", "internal/finding", "internal/observe/history", "internal/adminapi/overview", "internal/unit"}, "it shows the results of functions that it gets, and only reads"},
+	{"internal/adminapi", []string{"internal/explain", "internal/explain/report", "internal/finding", "internal/observe/history", "internal/adminapi/overview", "internal/unit"}, "it shows the results of functions that it gets, and only reads"},
 	{"internal/observe/history", []string{"internal/unit"}, "it remembers what the controller reports: what it means is for those who made it"},
 	{"internal/adminapi/overview", []string{"internal/model", "internal/unit"}, "it keeps what is built: who asks, and what NGINX knows, is handed in"},
 	{"internal/adminapi/dashboard", nil, "it serves files and a handler: what that answers is for the controller's API"},
@@ -56,7 +56,7 @@ var knows = []struct {
 	{"internal/adminapi/backendview", []string{"internal/unit"}, "it shows packed units in another form: how they are read is for dbg"},
 	{"internal/command/usage", []string{"internal/finding/nearest"}, "it knows what arguments and flags are: which ones a command has is for the command"},
 	{"internal/command/release", []string{"internal/nginx"}, "it says what was built: who prints it is outside"},
-	{"internal/command/instance", []string{"internal/dataplane", "internal/explain", "internal/nginx/rundir"}, "it finds a controller and queries it: what the answers mean is for dbg and explain"},
+	{"internal/command/instance", []string{"internal/dataplane", "internal/explain", "internal/explain/report", "internal/nginx/rundir"}, "it finds a controller and queries it: what the answers mean is for dbg and explain"},
 	{
 		"internal/command/selection",
 		[]string{
@@ -85,7 +85,7 @@ var knows = []struct {
 		"internal/command/explain",
 		[]string{
 			"internal/build", "internal/command/instance", "internal/command/plaintext", "internal/command/release", "internal/command/selection", "internal/command/snapshot",
-			"internal/command/usage", "internal/explain", "internal/explain/text", "internal/finding", "internal/source", "internal/source/file",
+			"internal/command/usage", "internal/explain", "internal/explain/report", "internal/explain/text", "internal/finding", "internal/source", "internal/source/file",
 		},
 		"it reads objects and prints: how a request is handled is for internal/explain",
 	},
@@ -206,10 +206,11 @@ var knows = []struct {
 	},
 	{
 		"internal/explain",
-		[]string{"internal/build", "internal/build/routing", "internal/build/servername", "internal/build/spec", "internal/build/tenancy", "internal/feature", "internal/finding", "internal/model", "internal/model/prediction", "internal/router", "internal/store", "internal/syntax/address", "internal/unit"},
+		[]string{"internal/build", "internal/build/routing", "internal/build/servername", "internal/build/spec", "internal/build/tenancy", "internal/feature", "internal/finding", "internal/model", "internal/model/prediction", "internal/router", "internal/store", "internal/syntax/address", "internal/explain/report", "internal/unit"},
 		"it explains what the store has: where objects come from, and what NGINX has of them, is for its callers",
 	},
-	{"internal/explain/text", []string{"internal/explain"}, "it writes what an explanation says: what that follows from is for explain"},
+	{"internal/explain/report", []string{"internal/finding"}, "it is plain data: explain fills it in"},
+	{"internal/explain/text", []string{"internal/explain/report"}, "it writes what an explanation says: what that follows from is for explain"},
 	{"internal/unit", []string{"internal/model"}, "a unit is packed from the model alone: what builds it and what pushes it is for others"},
 	{"internal/router", []string{"internal/model", "internal/syntax/nginxsyntax", "internal/syntax/pcre", "internal/unit"}, "it routes by packed units as Lua does: what they were built from is for who explains"},
 	{"internal/plan/nginxconf", []string{"internal/model", "internal/model/directive", "internal/model/logging", "internal/model/resource", "internal/syntax/nginxsyntax", "internal/syntax/pcre"}, "it writes what it gets: when NGINX is reloaded is for plan"},

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/explain/report"
 )
 
 // Explain explains a request. An *explain.QueryError is a mistake in the
 // query; other errors are temporary.
-type Explain func(context.Context, explain.Query) (explain.Explanation, error)
+type Explain func(context.Context, explain.Query) (report.Explanation, error)
 
 // maxWait limits how long to wait for an explanation.
 const maxWait = 10 * time.Second

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/explain/report"
 )
 
 // TestExplain: the parameters make the query, and mistakes in it have a status
@@ -18,16 +19,16 @@ import (
 func TestExplain(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	var asked explain.Query
-	stop, err := Start(socket, Answers{Explain: func(ctx context.Context, q explain.Query) (explain.Explanation, error) {
+	stop, err := Start(socket, Answers{Explain: func(ctx context.Context, q explain.Query) (report.Explanation, error) {
 		asked = q
 		switch q.URL {
 		case "wrong":
 			_, err := explain.Explain(explain.Query{URL: "ftp://a.test/"}, explain.Settings{})
-			return explain.Explanation{}, err
+			return report.Explanation{}, err
 		case "busy":
-			return explain.Explanation{}, errors.New("wait for the controller")
+			return report.Explanation{}, errors.New("wait for the controller")
 		}
-		return explain.Explanation{Request: explain.Request{URL: q.URL}}, nil
+		return report.Explanation{Request: report.Request{URL: q.URL}}, nil
 	}}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +57,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%s: %s", c.query, diff)
 		}
 		var got struct {
-			explain.Explanation
+			report.Explanation
 			Error string
 		}
 		if err := json.Unmarshal([]byte(text), &got); err != nil || (got.Error == "") != (c.status == 200) || c.status == 200 && got.Request.URL != c.want.URL {

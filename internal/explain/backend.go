@@ -8,6 +8,7 @@ import (
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/build/routing"
 	"github.com/headgate/headgate/internal/build/spec"
+	"github.com/headgate/headgate/internal/explain/report"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/unit"
@@ -20,13 +21,13 @@ func (x *explainer) explainBackends(won *model.Route, rule routing.RuleTrace) {
 		return
 	}
 	defer x.explainCanaries(won, rule)
-	role := OwnBackend
+	role := report.OwnBackend
 	if won.Default {
-		role = DefaultBackend
+		role = report.DefaultBackend
 	}
 	x.explainBackend(won.Backend, role)
 	if won.Fallback != "" && !won.Default {
-		x.explainBackend(won.Fallback, FallbackBackend)
+		x.explainBackend(won.Fallback, report.FallbackBackend)
 	}
 }
 
@@ -39,7 +40,7 @@ func (x *explainer) explainBackend(key, role string) {
 	service, port, _ := spec.SplitKey(key)
 	object := "service/" + service.String()
 	x.involve(object)
-	said := Backend{
+	said := report.Backend{
 		Key: key, Role: role, Service: describe(trace, port), Used: []string{},
 		Settings: x.policies(trace.Settings), Owner: ingressName(trace.Owner),
 	}
@@ -49,7 +50,7 @@ func (x *explainer) explainBackend(key, role string) {
 	for _, e := range trace.Endpoints {
 		slice := "endpointslice/" + service.Namespace + "/" + e.Slice
 		x.involve(slice)
-		said.Endpoints = append(said.Endpoints, Endpoint{
+		said.Endpoints = append(said.Endpoints, report.Endpoint{
 			Address: e.Address, Slice: slice,
 			State: e.Readiness.String(), Used: e.Asked, Why: e.Why,
 		})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/build/routing"
+	"github.com/headgate/headgate/internal/explain/report"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -24,7 +25,7 @@ func (x *explainer) explainCanaries(won *model.Route, rule routing.RuleTrace) {
 		}
 		first := len(x.out.Backends)
 		for _, a := range list {
-			x.explainBackend(a.Backend, CanaryBackend)
+			x.explainBackend(a.Backend, report.CanaryBackend)
 		}
 		traces := slices.DeleteFunc(slices.Clone(rule.Canaries), func(t routing.CanaryTrace) bool { return t.Feature != p.Feature })
 		said := x.out.Backends[first:]
@@ -36,7 +37,7 @@ func (x *explainer) explainCanaries(won *model.Route, rule routing.RuleTrace) {
 }
 
 // choose asks a feature which of its canaries gets the request.
-func (x *explainer) choose(p model.Policy, won *model.Route, canaries []Backend) {
+func (x *explainer) choose(p model.Policy, won *model.Route, canaries []report.Backend) {
 	f := x.featureOf(p)
 	if f.Choose == nil {
 		return
@@ -64,35 +65,35 @@ func (x *explainer) endpoints(backend string) int {
 
 // backendAnswer is the answer of the canary that gets the request, or of the first
 // backend with an endpoint.
-func (x *explainer) backendAnswer(won *model.Route) Answer {
+func (x *explainer) backendAnswer(won *model.Route) report.Answer {
 	if won.Backend == "" {
-		return Answer{Status: notFound, Why: "the built-in default backend answers"}
+		return report.Answer{Status: notFound, Why: "the built-in default backend answers"}
 	}
 	if at := x.chosen.Backend; at != "" {
-		return Answer{Backend: at, Endpoints: x.endpoints(at), Why: x.chosen.Why}
+		return report.Answer{Backend: at, Endpoints: x.endpoints(at), Why: x.chosen.Why}
 	}
 	for _, b := range x.out.Backends {
-		if len(b.Used) == 0 || b.Role == CanaryBackend || b.Role == ErrorBackend {
+		if len(b.Used) == 0 || b.Role == report.CanaryBackend || b.Role == report.ErrorBackend {
 			continue
 		}
 		why := "it is the route's backend"
 		switch b.Role {
-		case FallbackBackend:
+		case report.FallbackBackend:
 			why = "the annotation " + x.cause(feature.FallbackBackend) + " names it, and the route's own backend has no endpoint"
-		case DefaultBackend:
+		case report.DefaultBackend:
 			why = "it is the default backend"
 		}
-		return Answer{Backend: b.Key, Endpoints: len(b.Used), Why: why + x.unless()}
+		return report.Answer{Backend: b.Key, Endpoints: len(b.Used), Why: why + x.unless()}
 	}
 	if won.Default {
-		return Answer{Status: notFound, Why: "the default backend has no endpoint" + x.unless()}
+		return report.Answer{Status: notFound, Why: "the default backend has no endpoint" + x.unless()}
 	}
-	return Answer{Status: unavailable, Why: "backend " + won.Backend + " has no endpoint in use" + x.unless()}
+	return report.Answer{Status: unavailable, Why: "backend " + won.Backend + " has no endpoint in use" + x.unless()}
 }
 
 // shared reports whether canaries get a share of requests like this one.
 func (x *explainer) shared() bool {
-	return slices.ContainsFunc(x.out.Backends, func(b Backend) bool { return b.Share > 0 })
+	return slices.ContainsFunc(x.out.Backends, func(b report.Backend) bool { return b.Share > 0 })
 }
 
 // unless returns when a canary answers instead.

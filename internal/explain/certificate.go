@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build/servername"
+	"github.com/headgate/headgate/internal/explain/report"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/router"
 	"github.com/headgate/headgate/internal/unit"
@@ -20,7 +21,7 @@ import (
 // explainCertificate finds the certificate that is shown to a client that sends
 // the URL's name in the handshake.
 func (x *explainer) explainCertificate() {
-	c := &Certificate{}
+	c := &report.Certificate{}
 	x.out.Certificate = c
 	name := x.out.Request.TLSName
 	switch {
@@ -73,7 +74,7 @@ func (x *explainer) foreignCovering(name string) bool {
 }
 
 // explainDefault finds the origin of the default certificate, if it is shown.
-func (x *explainer) explainDefault(c *Certificate) {
+func (x *explainer) explainDefault(c *report.Certificate) {
 	from := x.Store.DefaultCertificate()
 	if !c.Default || from.Name == "" {
 		return
@@ -119,7 +120,7 @@ func (x *explainer) certificateTrace(name string, shown router.Name, secured boo
 	return trace.Certificate
 }
 
-func (x *explainer) shownCertificate(c *Certificate, name string, shown router.Name, trace *servername.CertificateTrace) {
+func (x *explainer) shownCertificate(c *report.Certificate, name string, shown router.Name, trace *servername.CertificateTrace) {
 	c.Why = "the TLS section lists " + trace.Host
 	if !trace.Listed {
 		c.Why = fmt.Sprintf("no TLS section lists %s, and the certificate of this one is valid for it", trace.Host)
@@ -135,7 +136,7 @@ func (x *explainer) shownCertificate(c *Certificate, name string, shown router.N
 }
 
 // describe describes the certificate in a Secret.
-func (x *explainer) describe(c *Certificate, secret types.NamespacedName) {
+func (x *explainer) describe(c *report.Certificate, secret types.NamespacedName) {
 	name := x.out.Request.TLSName
 	leaf := leafOf(x.Store.Secret(secret))
 	if leaf == nil {

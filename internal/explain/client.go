@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/headgate/headgate/internal/explain/report"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -13,19 +14,11 @@ import (
 	"github.com/headgate/headgate/internal/syntax/address"
 )
 
-// A Client is whose request it is, where that is not said by the connection alone.
-type Client struct {
-	// Address is empty if it is not known, and Scheme if it is that of the connection.
-	Address string `json:"address,omitempty"`
-	Scheme  string `json:"scheme,omitempty"`
-	Why     string `json:"why"`
-}
-
 // explainClient finds out who asks, and by which scheme, as NGINX does.
 func (x *explainer) explainClient() {
 	settings := x.globals.Process.ClientAddress
 	peers := fmt.Sprintf("%s%s", finding.ShortenList(strings.Split(settings.Trusted.String(), ",")), x.because(feature.TrustedPeers))
-	c := &Client{}
+	c := &report.Client{}
 	switch reads := !settings.For.IsZero() || settings.Forwarded; {
 	case !reads && settings.ProxyProtocol:
 		c.Why = "its address is that in the header of the PROXY protocol, from " + peers
@@ -45,7 +38,7 @@ func (x *explainer) explainClient() {
 }
 
 // believe reads the headers of a trusted sender.
-func (x *explainer) believe(c *Client, settings model.ClientAddress, peers string) {
+func (x *explainer) believe(c *report.Client, settings model.ClientAddress, peers string) {
 	headers := prediction.Request{Headers: x.out.Request.Headers}
 	c.Why = fmt.Sprintf("headers that say who asks are believed: %s is in %s", x.from, peers)
 	if value, _ := headers.Header(plain(settings.For)); !settings.For.IsZero() && value != "" {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/internal/explain/report"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -19,8 +20,8 @@ func (x *explainer) explainErrorBackends(won *model.Route) {
 		}
 		byDefault, _ := replaced(p.Value, unavailable)
 		for _, key := range []string{won.Fallback, byDefault} {
-			if key != "" && !slices.ContainsFunc(x.out.Backends, func(b Backend) bool { return b.Key == key }) {
-				x.explainBackend(key, ErrorBackend)
+			if key != "" && !slices.ContainsFunc(x.out.Backends, func(b report.Backend) bool { return b.Key == key }) {
+				x.explainBackend(key, report.ErrorBackend)
 			}
 		}
 	}
@@ -28,7 +29,7 @@ func (x *explainer) explainErrorBackends(won *model.Route) {
 
 // replaced is the answer that a client gets instead of one of Headgate's own, as in
 // lua/headgate/error_page.lua. The request has asked no backend.
-func (x *explainer) replaced(won *model.Route, a Answer) Answer {
+func (x *explainer) replaced(won *model.Route, a report.Answer) report.Answer {
 	if a.Status == 0 || a.Location != "" {
 		return a
 	}
@@ -45,10 +46,10 @@ func (x *explainer) replaced(won *model.Route, a Answer) Answer {
 		for _, key := range []string{won.Fallback, byDefault} {
 			// What was denied does not get to the denied Service.
 			if n := x.endpoints(key); n > 0 && !strings.HasPrefix(won.Backend, key) {
-				return Answer{Backend: key, Endpoints: n, Why: why}
+				return report.Answer{Backend: key, Endpoints: n, Why: why}
 			}
 		}
-		return Answer{Status: notFound, Why: "the built-in default backend answers " + why}
+		return report.Answer{Status: notFound, Why: "the built-in default backend answers " + why}
 	}
 	return a
 }

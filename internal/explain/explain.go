@@ -23,6 +23,7 @@ import (
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/build/routing"
 	"github.com/headgate/headgate/internal/build/spec"
+	"github.com/headgate/headgate/internal/explain/report"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -55,17 +56,17 @@ type Settings struct {
 }
 
 // Explain explains a request. The only error is a *QueryError.
-func Explain(q Query, s Settings) (Explanation, error) {
+func Explain(q Query, s Settings) (report.Explanation, error) {
 	request, from, err := parse(q)
 	x := &explainer{Settings: s, hosts: map[string]*host{}, units: map[unit.Key]unit.Unit{}, involved: map[string]bool{}}
-	x.out.Request = request
+	x.request, x.out.Request = request, request.Request
 	if rejected := (invalidRequest{}); errors.As(err, &rejected) {
-		x.out.Answers = []Answer{{Scheme: request.Scheme, Status: badRequest, Why: rejected.Error()}}
+		x.out.Answers = []report.Answer{{Scheme: request.Scheme, Status: badRequest, Why: rejected.Error()}}
 		x.out.Findings = []finding.Finding{}
 		return x.out, nil
 	}
 	if err != nil {
-		return Explanation{}, &QueryError{err}
+		return report.Explanation{}, &QueryError{err}
 	}
 	x.from = from
 	x.router = router.New(router.Settings{Lookup: x.lookup, HealthPath: s.HealthPath})
@@ -81,6 +82,7 @@ type explainer struct {
 	units   map[unit.Key]unit.Unit
 	globals model.Globals
 	from    netip.Addr
+	request request
 	// asked is the host that a believed load balancer says the client asked for.
 	asked string
 	// encrypted is set where the answer is that to a connection by TLS.
@@ -91,7 +93,7 @@ type explainer struct {
 	rejected bool
 	// chosen is the canary of the route that gets the request.
 	chosen prediction.Choice
-	out    Explanation
+	out    report.Explanation
 }
 
 // A host is a built host with its trace.
@@ -213,7 +215,7 @@ func (x *explainer) findings() (list []finding.Finding, elsewhere int) {
 // router looked up in vain.
 func (x *explainer) listUnits() {
 	for _, key := range slices.SortedFunc(maps.Keys(x.units), unit.Key.Compare) {
-		x.out.Units = append(x.out.Units, Unit{string(key.Kind), key.Name, x.units[key].Version})
+		x.out.Units = append(x.out.Units, report.Unit{Kind: string(key.Kind), Name: key.Name, Version: x.units[key].Version})
 	}
 }
 
@@ -229,77 +231,77 @@ func (x *explainer) answer(d router.Decision, won *model.Route) {
 	}
 }
 
-func (x *explainer) answerOf(d router.Decision, won *model.Route, scheme string) Answer {
+func (x *explainer) answerOf(d router.Decision, won *model.Route, scheme string) report.Answer {
 	backend := x.passedThrough()
 	switch {
 	case backend != "" && scheme == "https":
 		return x.answerThrough(backend)
 	case x.rejected && scheme == "https":
-		return Answer{Ends: true, Why: x.whyRejected()}
+		return report.Answer{Ends: true, Why: x.whyRejected()}
 	}
 	x.encrypted = scheme == "https"
 	scheme = x.asks(scheme)
 	answer, depends := first(x.admissions(scheme))
 	if answer.Status == 0 {
-		answer = x.answerAdmitted(d, won, scheme).unless(depends)
+		answer = unless(x.answerAdmitted(d, won, scheme), depends)
 	}
 	return answer
 }
 
 // answerAdmitted is the answer to a request that may be routed.
-func (x *explainer) answerAdmitted(d router.Decision, won *model.Route, scheme string) Answer {
+func (x *explainer) answerAdmitted(d router.Decision, won *model.Route, scheme string) report.Answer {
 	switch {
 	case d.Page == router.WWWRedirectPage:
-		return Answer{
-			Status: cmp.Or(x.globals.Process.RedirectCode, permanentRedirect), Location: scheme + "://" + d.Name.Host + x.out.Request.uri,
+		return report.Answer{
+			Status: cmp.Or(x.globals.Process.RedirectCode, permanentRedirect), Location: scheme + "://" + d.Name.Host + x.request.uri,
 			Why: "the name is the www redirect alias of host " + d.Name.Host + x.because(feature.WWWRedirect),
 		}
 	case d.Page == router.StatusPage && x.from.IsValid() && !x.getsStatus():
-		return Answer{Status: forbidden, Why: "the status page of NGINX is not for this client"}
+		return report.Answer{Status: forbidden, Why: "the status page of NGINX is not for this client"}
 	case d.Page != "":
-		return Answer{Status: healthy, Why: fmt.Sprintf("it is Headgate's built-in %s page, for unknown names", d.Page)}
+		return report.Answer{Status: healthy, Why: fmt.Sprintf("it is Headgate's built-in %s page, for unknown names", d.Page)}
 	case d.Err != nil:
-		return Answer{Status: d.Status, Why: d.Err.Error()}
+		return report.Answer{Status: d.Status, Why: d.Err.Error()}
 	case won == nil:
-		return Answer{Status: notFound, Why: "no path of the host matches"}
+		return report.Answer{Status: notFound, Why: "no path of the host matches"}
 	case d.Status != 0:
 		return x.slashRedirect(d, won, scheme)
 	case won.Denied:
 		answer, _ := first(x.predictions(won, scheme, prediction.DeniedPhase))
-		return x.replaced(won, cmp.Or(answer, Answer{Status: unavailable, Why: x.whyDenied()}))
+		return x.replaced(won, cmp.Or(answer, report.Answer{Status: unavailable, Why: x.whyDenied()}))
 	}
 	return x.replaced(won, x.answerOnRoute(won, scheme))
 }
 
 // answerOnRoute goes through the phases of a request on its route.
-func (x *explainer) answerOnRoute(won *model.Route, scheme string) Answer {
+func (x *explainer) answerOnRoute(won *model.Route, scheme string) report.Answer {
 	answer, depends := first(x.predictions(won, scheme, prediction.RoutePhase))
 	if answer.Status != 0 {
 		return answer
 	}
 	backend := x.backendAnswer(won)
 	if backend.Status == unavailable && !x.shared() {
-		return backend.unless(depends)
+		return unless(backend, depends)
 	}
 	answer, more := first(x.predictions(won, scheme, prediction.LimitPhase))
 	if answer.Status != 0 {
-		return answer.unless(depends)
+		return unless(answer, depends)
 	}
 	depends = append(depends, more...)
 	answer, more = x.authCheck(won, scheme)
 	if answer.Status != 0 {
-		return answer.unless(depends)
+		return unless(answer, depends)
 	}
 	depends = append(depends, more...)
 	answer, more = first(x.predictions(won, scheme, prediction.GuardPhase))
 	if answer.Status != 0 {
-		return answer.unless(depends)
+		return unless(answer, depends)
 	}
-	return backend.unless(append(depends, more...))
+	return unless(backend, append(depends, more...))
 }
 
 // unless adds the conditions under which another answer comes first.
-func (a Answer) unless(depends []string) Answer {
+func unless(a report.Answer, depends []string) report.Answer {
 	a.Why = strings.Join(append([]string{a.Why}, depends...), "; ")
 	return a
 }
@@ -316,7 +318,7 @@ func (x *explainer) rejects() bool {
 }
 
 // slashRedirect redirects to the path with a slash at its end.
-func (x *explainer) slashRedirect(d router.Decision, won *model.Route, scheme string) Answer {
+func (x *explainer) slashRedirect(d router.Decision, won *model.Route, scheme string) report.Answer {
 	r := x.out.Request
 	location := prediction.EscapePath(r.Path) + "/"
 	if !won.Relative {
@@ -325,7 +327,7 @@ func (x *explainer) slashRedirect(d router.Decision, won *model.Route, scheme st
 	if r.Query != "" {
 		location += "?" + r.Query
 	}
-	return Answer{Status: d.Status, Location: location, Why: "the rule's path ends with a slash"}
+	return report.Answer{Status: d.Status, Location: location, Why: "the rule's path ends with a slash"}
 }
 
 func (x *explainer) whyDenied() string {
@@ -333,7 +335,7 @@ func (x *explainer) whyDenied() string {
 	if x.out.Route.Ingress == "" {
 		which = "a setting"
 	}
-	if i := slices.IndexFunc(x.out.Policies, func(p Policy) bool { return p.Denies }); i >= 0 {
+	if i := slices.IndexFunc(x.out.Policies, func(p report.Policy) bool { return p.Denies }); i >= 0 {
 		kind := "annotation"
 		if x.out.Policies[i].From == string(feature.FromKey) {
 			kind = "key"

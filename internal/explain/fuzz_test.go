@@ -14,6 +14,7 @@ import (
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/explain/report"
 	"github.com/headgate/headgate/internal/explain/text"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/store"
@@ -83,7 +84,7 @@ func FuzzExplain(f *testing.F) {
 		}
 		// Invalid UTF-8 is replaced the first time.
 		packed := throughJSON(t, &e)
-		var back explain.Explanation
+		var back report.Explanation
 		if err := json.Unmarshal(packed, &back); err != nil {
 			t.Fatal(err)
 		}
@@ -116,14 +117,14 @@ func TestSameText(t *testing.T) {
 }
 
 // throughJSON packs an explanation, and once more what that gives.
-func throughJSON(t *testing.T, e *explain.Explanation) []byte {
+func throughJSON(t *testing.T, e *report.Explanation) []byte {
 	t.Helper()
 	for range 2 {
 		packed, err := json.Marshal(e)
 		if err != nil {
 			t.Fatal(err)
 		}
-		e = &explain.Explanation{}
+		e = &report.Explanation{}
 		if err := json.Unmarshal(packed, e); err != nil {
 			t.Fatal(err)
 		}

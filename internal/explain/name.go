@@ -9,6 +9,7 @@ import (
 
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/build/tenancy"
+	"github.com/headgate/headgate/internal/explain/report"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/router"
 )
@@ -16,12 +17,12 @@ import (
 // explainName finds the host of the request's name, and other claims to it.
 func (x *explainer) explainName(found router.Name) {
 	name := x.out.Request.Host
-	n := &Name{Name: found.Name.Name, Host: found.Host}
+	n := &report.Name{Name: found.Name.Name, Host: found.Host}
 	x.out.Name = n
 	switch found.By {
 	case router.ByName, router.ByWildcard:
 		if found.Redirect {
-			n.By, n.Why = ByWWWRedirect, "no Ingress has the name; it is the www redirect alias of host "+found.Host
+			n.By, n.Why = report.ByWWWRedirect, "no Ingress has the name; it is the www redirect alias of host "+found.Host
 			aliases := spec.OldestFirst(x.Store.RedirectAliases(name))
 			n.Ingresses = ingressNames(aliases)
 			for _, ing := range aliases {
@@ -30,22 +31,22 @@ func (x *explainer) explainName(found router.Name) {
 			break
 		}
 		_, trace, _, _ := x.Builder.TraceName(found.Name.Name, x.Store)
-		n.By, n.Why = ByRule, "a rule has this host"
+		n.By, n.Why = report.ByRule, "a rule has this host"
 		n.Ingresses = ingressNames(trace.Rules)
 		switch {
 		case found.By == router.ByWildcard:
-			n.By, n.Why = ByWildcard, "its * matches one label, and no rule or alias has "+name+" itself"
+			n.By, n.Why = report.ByWildcard, "its * matches one label, and no rule or alias has "+name+" itself"
 		case trace.Alias != nil:
-			n.By, n.Why = ByAlias, fmt.Sprintf("%s claims it as an alias of its host %s", x.ingress(trace.Alias), found.Host)
+			n.By, n.Why = report.ByAlias, fmt.Sprintf("%s claims it as an alias of its host %s", x.ingress(trace.Alias), found.Host)
 			n.Ingresses = ingressNames([]*networkingv1.Ingress{trace.Alias})
 		}
 		for _, ing := range trace.Lost {
-			x.lostClaim(found.Name.Name, ByAlias, ing, "the name belongs to "+oldest(n.Ingresses))
+			x.lostClaim(found.Name.Name, report.ByAlias, ing, "the name belongs to "+oldest(n.Ingresses))
 		}
 	case router.ByLeadingWildcard, router.ByTrailingWildcard, router.ByRegex:
 		x.explainPattern(found, n)
 	default:
-		n.By, n.Why = ByDefault, "no host has the name"
+		n.By, n.Why = report.ByDefault, "no host has the name"
 		if name == model.DefaultHost {
 			n.Why = "the request has no host"
 		}
@@ -69,12 +70,12 @@ func (x *explainer) explainOwner(name string, found router.Name) {
 			continue
 		}
 		if x.out.Name.Owner == nil {
-			x.out.Name.Owner = &Owner{Namespace: owner.Ingress.Namespace, Ingress: x.ingress(owner.Ingress), Why: tenancy.Why(name, owner)}
+			x.out.Name.Owner = &report.Owner{Namespace: owner.Ingress.Namespace, Ingress: x.ingress(owner.Ingress), Why: tenancy.Why(name, owner)}
 		}
 		strangers := x.Store.Strangers(name)
 		slices.SortFunc(strangers, func(a, b spec.Stranger) int { return spec.CompareAge(a.Ingress, b.Ingress) })
 		for _, s := range strangers {
-			x.out.Name.Refused = append(x.out.Name.Refused, Claim{
+			x.out.Name.Refused = append(x.out.Name.Refused, report.Claim{
 				Name: name, By: claimedBy(s.Claim), Ingresses: []string{x.ingress(s.Ingress)}, Why: tenancy.Why(name, owner),
 			})
 		}
@@ -82,7 +83,7 @@ func (x *explainer) explainOwner(name string, found router.Name) {
 }
 
 func claimedBy(claim spec.Claim) string {
-	return [...]string{spec.ByRule: ByRule, spec.ByCanary: ByCanary, spec.ByAlias: ByAlias, spec.ByRedirectAlias: ByWWWRedirect}[claim]
+	return [...]string{spec.ByRule: report.ByRule, spec.ByCanary: report.ByCanary, spec.ByAlias: report.ByAlias, spec.ByRedirectAlias: report.ByWWWRedirect}[claim]
 }
 
 func oldest(names []string) string {
@@ -93,22 +94,22 @@ func oldest(names []string) string {
 }
 
 // explainPattern describes an alias for more than one name.
-func (x *explainer) explainPattern(found router.Name, n *Name) {
+func (x *explainer) explainPattern(found router.Name, n *report.Name) {
 	for _, a := range x.Builder.TraceAliases(x.out.Request.Host, x.Store) {
 		if a.Unit.Name != found.Name.Name {
 			continue
 		}
-		n.Name, n.By = a.Text, ByPattern
+		n.Name, n.By = a.Text, report.ByPattern
 		n.Ingresses = ingressNames([]*networkingv1.Ingress{a.Alias})
 		n.Why = fmt.Sprintf("%s claims it as an alias of its host %s", x.ingress(a.Alias), found.Host)
 		for _, ing := range a.Lost {
-			x.lostClaim(a.Text, ByPattern, ing, "the alias belongs to "+oldest(n.Ingresses))
+			x.lostClaim(a.Text, report.ByPattern, ing, "the alias belongs to "+oldest(n.Ingresses))
 		}
 	}
 }
 
 func (x *explainer) lostClaim(name, by string, ing *networkingv1.Ingress, why string) {
-	x.out.Name.Lost = append(x.out.Name.Lost, Claim{Name: name, By: by, Ingresses: []string{x.ingress(ing)}, Why: why})
+	x.out.Name.Lost = append(x.out.Name.Lost, report.Claim{Name: name, By: by, Ingresses: []string{x.ingress(ing)}, Why: why})
 }
 
 // lostWildcards adds the wildcards of rules that match the name and did not win.
@@ -128,7 +129,7 @@ func (x *explainer) lostWildcards(name string, found router.Name) {
 			why = fmt.Sprintf("the * of a rule matches one label, and %s has %d instead of it", name, n)
 		}
 		owners = spec.OldestFirst(owners)
-		x.out.Name.Lost = append(x.out.Name.Lost, Claim{Name: wildcard, By: ByWildcard, Ingresses: ingressNames(owners), Why: why})
+		x.out.Name.Lost = append(x.out.Name.Lost, report.Claim{Name: wildcard, By: report.ByWildcard, Ingresses: ingressNames(owners), Why: why})
 	}
 }
 
@@ -156,7 +157,7 @@ func (x *explainer) lostAliases(name string, found router.Name) {
 		case router.ByDefault:
 			why = "aliases with * and expressions don't match addresses"
 		}
-		x.lostClaim(a.Text, ByPattern, a.Alias, why)
+		x.lostClaim(a.Text, report.ByPattern, a.Alias, why)
 	}
 }
 
@@ -170,6 +171,6 @@ func (x *explainer) explainUnserved(name string) {
 		hosts = append(hosts, "*."+rest)
 	}
 	for _, u := range x.Store.Unserved(hosts) {
-		x.out.Unserved = append(x.out.Unserved, Unserved{x.ingress(u.Ingress), u.Why})
+		x.out.Unserved = append(x.out.Unserved, report.Unserved{Ingress: x.ingress(u.Ingress), Why: u.Why})
 	}
 }

@@ -3,6 +3,7 @@ package explain
 import (
 	"testing"
 
+	"github.com/headgate/headgate/internal/explain/report"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/model/prediction"
@@ -44,7 +45,7 @@ func TestMayAnswer(t *testing.T) {
 	} {
 		x.out.Backends = nil
 		if c.backend == "b" {
-			x.out.Backends = []Backend{{Key: "b", Role: OwnBackend, Used: []string{"10.0.0.1:80"}}}
+			x.out.Backends = []report.Backend{{Key: "b", Role: report.OwnBackend, Used: []string{"10.0.0.1:80"}}}
 		}
 		won := &model.Route{Backend: c.backend}
 		for _, name := range c.policies {

@@ -8,16 +8,17 @@ import (
 	"slices"
 
 	"github.com/headgate/headgate/internal/build/spec"
+	"github.com/headgate/headgate/internal/explain/report"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/model/prediction"
 )
 
 // policies describes settings and where they come from.
-func (x *explainer) policies(settings []feature.Reading) []Policy {
-	list := make([]Policy, len(settings))
+func (x *explainer) policies(settings []feature.Reading) []report.Policy {
+	list := make([]report.Policy, len(settings))
 	for i, s := range settings {
-		p := Policy{
+		p := report.Policy{
 			Feature: s.Feature, Setting: cmp.Or(s.Annotation, s.Key), Value: s.Value, From: string(s.From),
 			Written: s.Written, By: s.By, Where: s.Where, Rejected: s.Refused, Denies: s.Denies,
 		}
@@ -47,7 +48,7 @@ func (x *explainer) configMap() string {
 // explainProcess adds the settings of the NGINX process: all of them, or those that may
 // refuse any request.
 func (x *explainer) explainProcess(all bool) {
-	admits := func(p Policy) bool {
+	admits := func(p report.Policy) bool {
 		return slices.ContainsFunc(x.Features, func(f feature.Feature) bool { return f.Name == p.Feature && f.Predict[prediction.AdmitPhase] != nil })
 	}
 	for _, p := range x.policies(x.Builder.TraceProcess(x.Store)) {
@@ -59,7 +60,7 @@ func (x *explainer) explainProcess(all bool) {
 
 // explainProfile describes how a profile differs from the default one.
 func (x *explainer) explainProfile(p model.Profile) {
-	said := &Profile{Name: p.Name(), Default: p == x.globals.Default}
+	said := &report.Profile{Name: p.Name(), Default: p == x.globals.Default}
 	usual, directives := x.globals.Default, feature.Directives(x.Features)
 	is, was := directives.Texts(p), directives.Texts(usual)
 	for _, d := range directives {
@@ -68,16 +69,16 @@ func (x *explainer) explainProfile(p model.Profile) {
 		}
 		x.differ(said, d.Name, cmp.Or(is[d.Name], "none"), cmp.Or(was[d.Name], "none"))
 	}
-	slices.SortFunc(said.Differs, func(a, b Difference) int { return cmp.Compare(a.Setting, b.Setting) })
+	slices.SortFunc(said.Differs, func(a, b report.Difference) int { return cmp.Compare(a.Setting, b.Setting) })
 	x.differ(said, "access phase", onOff(p.Access), onOff(usual.Access))
 	x.differ(said, "protocol", p.Protocol, usual.Protocol)
 	x.differ(said, "TLS", onOff(p.TLS), onOff(usual.TLS))
 	x.out.Profile = said
 }
 
-func (x *explainer) differ(said *Profile, setting string, is, usual any) {
+func (x *explainer) differ(said *report.Profile, setting string, is, usual any) {
 	if is != usual {
-		said.Differs = append(said.Differs, Difference{Setting: setting, Value: fmt.Sprint(is), Default: fmt.Sprint(usual)})
+		said.Differs = append(said.Differs, report.Difference{Setting: setting, Value: fmt.Sprint(is), Default: fmt.Sprint(usual)})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/internal/explain/report"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/model/prediction"
@@ -11,16 +12,16 @@ import (
 
 // first is the first predicted answer, and the conditions under which another
 // one comes before it.
-func first(predictions []prediction.Answer) (_ Answer, depends []string) {
+func first(predictions []prediction.Answer) (_ report.Answer, depends []string) {
 	for _, said := range predictions {
 		if said.Status != 0 {
-			return Answer{Status: said.Status, Location: said.Location, Why: said.Why}, nil
+			return report.Answer{Status: said.Status, Location: said.Location, Why: said.Why}, nil
 		}
 		if said.Why != "" {
 			depends = append(depends, said.Why)
 		}
 	}
-	return Answer{}, depends
+	return report.Answer{}, depends
 }
 
 // predictions are those of the features with a policy on the route for a phase, in
@@ -59,8 +60,8 @@ func (x *explainer) simulated(won *model.Route, scheme string) prediction.Reques
 	r := x.out.Request
 	_, secured := x.router.Certificate(r.Host)
 	return prediction.Request{
-		Scheme: scheme, Encrypted: x.encrypted, Method: r.Method, HostName: r.Host, URI: r.uri, Path: r.Path, Headers: r.Headers,
-		From: x.from, HasTLS: secured, HTTPSPort: x.HTTPSPort, Authority: r.authority, Asked: x.asked, Relative: won.Relative,
+		Scheme: scheme, Encrypted: x.encrypted, Method: r.Method, HostName: r.Host, URI: x.request.uri, Path: r.Path, Headers: r.Headers,
+		From: x.from, HasTLS: secured, HTTPSPort: x.HTTPSPort, Authority: x.request.authority, Asked: x.asked, Relative: won.Relative,
 		Jumps:       won.Profile != x.globals.Default || won.Variant != (model.Variant{}),
 		HasEndpoint: func(backend string) bool { return x.endpoints(backend) > 0 },
 	}
@@ -71,7 +72,7 @@ const unauthorized = 401
 
 // authCheck combines the predictions of all auth checks of the route, as
 // lua/headgate/access.lua does.
-func (x *explainer) authCheck(won *model.Route, scheme string) (_ Answer, depends []string) {
+func (x *explainer) authCheck(won *model.Route, scheme string) (_ report.Answer, depends []string) {
 	said := x.predictions(won, scheme, prediction.AuthPhase)
 	if won.SatisfyAny && slices.ContainsFunc(said, func(p prediction.Answer) bool { return !p.Neutral }) {
 		said = slices.DeleteFunc(said, func(p prediction.Answer) bool { return p.Neutral })
@@ -84,7 +85,7 @@ func (x *explainer) authCheck(won *model.Route, scheme string) (_ Answer, depend
 	for _, s := range said {
 		switch {
 		case s == prediction.Answer{}:
-			return Answer{}, nil
+			return report.Answer{}, nil
 		case s.Status == 0:
 			open = true
 		case status != unauthorized:
@@ -94,9 +95,9 @@ func (x *explainer) authCheck(won *model.Route, scheme string) (_ Answer, depend
 	}
 	why := strings.Join(whys, "; ")
 	if !open {
-		return Answer{Status: status, Why: "no auth check allows the request: " + why}, nil
+		return report.Answer{Status: status, Why: "no auth check allows the request: " + why}, nil
 	}
-	return Answer{}, []string{"one auth check that allows the request is enough" + x.because(feature.AnyAuth) + ": " + why}
+	return report.Answer{}, []string{"one auth check that allows the request is enough" + x.because(feature.AnyAuth) + ": " + why}
 }
 
 // cause is the setting that has an effect, or empty.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/internal/explain/report"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/router"
 )
@@ -34,10 +35,17 @@ func (e *QueryError) Error() string { return e.err.Error() }
 // An invalidRequest is one that NGINX answers with 400.
 type invalidRequest struct{ error }
 
+// A request is one with what the client writes: the target of the request line, and the host with a port
+// if it has one.
+type request struct {
+	report.Request
+	uri, authority string
+}
+
 // parse reads a query. With an invalidRequest, it returns the request as far as it
 // was read.
-func parse(q Query) (r Request, from netip.Addr, err error) {
-	r = Request{URL: q.URL, Method: strings.ToUpper(q.Method), Scheme: "http", From: q.From}
+func parse(q Query) (r request, from netip.Addr, err error) {
+	r.Request = report.Request{URL: q.URL, Method: strings.ToUpper(q.Method), Scheme: "http", From: q.From}
 	if r.Method == "" {
 		r.Method = "GET"
 	}
@@ -75,7 +83,7 @@ func parse(q Query) (r Request, from netip.Addr, err error) {
 
 // cutURL splits a URL into the host and the target of the request line, without
 // changing how they are written.
-func cutURL(text string, r *Request) (host, target string, err error) {
+func cutURL(text string, r *request) (host, target string, err error) {
 	rest := text
 	if scheme, after, ok := strings.Cut(text, "://"); ok {
 		r.Scheme, rest = strings.ToLower(scheme), after

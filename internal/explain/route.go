@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/build/routing"
+	"github.com/headgate/headgate/internal/explain/report"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/router"
@@ -20,7 +21,7 @@ const maxLost = 20
 // one that won, or nil.
 func (x *explainer) explainRoutes(d router.Decision, h *host) *model.Route {
 	for _, cause := range h.trace.Patterns {
-		x.out.Patterns = append(x.out.Patterns, Cause{
+		x.out.Patterns = append(x.out.Patterns, report.Cause{
 			Ingress: x.ingress(cause.Ingress), Path: cause.Path, Setting: cmp.Or(cause.Annotation, cause.Key), Value: cause.Value,
 		})
 	}
@@ -44,9 +45,9 @@ func (x *explainer) explainRoutes(d router.Decision, h *host) *model.Route {
 		return nil
 	}
 	route, rule := &h.Routes[won], h.trace.Routes[won]
-	x.out.Route = &Route{Rule: x.rule(rule, *route), Why: x.whyWon(d, h, won), Denied: route.Denied, SatisfyAny: route.SatisfyAny}
+	x.out.Route = &report.Route{Rule: x.rule(rule, *route), Why: x.whyWon(d, h, won), Denied: route.Denied, SatisfyAny: route.SatisfyAny}
 	for _, p := range route.Policies {
-		x.out.Route.Carries = append(x.out.Route.Carries, Carried{p.Feature, encode(p.Value)})
+		x.out.Route.Carries = append(x.out.Route.Carries, report.Carried{Feature: p.Feature, Value: encode(p.Value)})
 	}
 	x.out.Policies = x.policies(slices.Concat(rule.Settings, h.trace.Host, x.globalSettings(route)))
 	x.explainProfile(route.Profile)
@@ -62,8 +63,8 @@ func (x *explainer) globalSettings(route *model.Route) []feature.Reading {
 	})
 }
 
-func (x *explainer) rule(t routing.RuleTrace, r model.Route) Rule {
-	return Rule{
+func (x *explainer) rule(t routing.RuleTrace, r model.Route) report.Rule {
+	return report.Rule{
 		Ingress: x.ingress(t.Ingress), Field: t.Field, PathType: t.PathType, Path: t.Written,
 		Matches: r.Kind.String() + " " + r.Written(), Backend: r.Backend,
 	}
@@ -93,7 +94,7 @@ func (x *explainer) whyWon(d router.Decision, h *host, won int) string {
 // loser describes why a route did not win, if it is related to the request.
 func (x *explainer) loser(h *host, i, won int, route model.Route) {
 	matches, redirect := x.alone(route)
-	lost := Lost{Outcome: Outranked}
+	lost := report.Lost{Outcome: report.Outranked}
 	switch {
 	case matches && won >= 0:
 		lost.Why = whyOutranked(h.Routes[won], route, redirect, won < i)
@@ -101,7 +102,7 @@ func (x *explainer) loser(h *host, i, won int, route model.Route) {
 	case matches:
 		return
 	default:
-		lost.Outcome, lost.Why = Missed, x.whyMissed(route, h.trace.Routes[i])
+		lost.Outcome, lost.Why = report.Missed, x.whyMissed(route, h.trace.Routes[i])
 		if lost.Why == "" {
 			return
 		}
@@ -109,7 +110,7 @@ func (x *explainer) loser(h *host, i, won int, route model.Route) {
 	x.addLost(lost, h.trace.Routes[i], route)
 }
 
-func (x *explainer) addLost(lost Lost, t routing.RuleTrace, route model.Route) {
+func (x *explainer) addLost(lost report.Lost, t routing.RuleTrace, route model.Route) {
 	if len(x.out.Lost) == maxLost {
 		x.out.More++
 		return
@@ -194,7 +195,7 @@ func (x *explainer) lostRule(h *host, lost routing.LostRule) {
 	} else if matches, _ := x.alone(route); !matches {
 		return
 	}
-	said := Lost{Outcome: Rejected, To: ingressName(lost.Winner), Why: lost.Why}
+	said := report.Lost{Outcome: report.Rejected, To: ingressName(lost.Winner), Why: lost.Why}
 	switch {
 	case lost.Winner == lost.Ingress && lost.Winner != nil:
 		said.Why = "an earlier rule of the same Ingress has the path"
@@ -211,8 +212,8 @@ func (x *explainer) lostRule(h *host, lost routing.LostRule) {
 
 // orderLost sorts the rules that are not served first.
 func (x *explainer) orderLost() {
-	order := []string{Rejected, Outranked, Missed}
-	slices.SortStableFunc(x.out.Lost, func(a, b Lost) int {
+	order := []string{report.Rejected, report.Outranked, report.Missed}
+	slices.SortStableFunc(x.out.Lost, func(a, b report.Lost) int {
 		return slices.Index(order, a.Outcome) - slices.Index(order, b.Outcome)
 	})
 }

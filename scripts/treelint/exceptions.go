@@ -10,8 +10,6 @@ func exceptions() map[string]string {
 		"bench":           bench,
 		"bench/attack.go": bench,
 		"bench/attacks.go:func attacks() []attack {": "a table",
-		"internal/explain":                           later,
-		"internal/explain/text/text.go":              later,
 		"lua/headgate/program.lua":                   later,
 		"lua/headgate/request.lua":                   later,
 	}

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/explain/report"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/test/headgatetest"
@@ -247,7 +247,7 @@ func (p *program) checkWorkers(g *headgatetest.Instance) {
 	headgatetest.Eventually(p.t, "the host has another version", func() bool {
 		e := p.explain(asked)
 		after = p.version(e, "own.wild.test")
-		return after != before && !slices.ContainsFunc(e.DataPlane.Units, func(u explain.Stored) bool { return !u.Current })
+		return after != before && !slices.ContainsFunc(e.DataPlane.Units, func(u report.Stored) bool { return !u.Current })
 	})
 	// No request came, so no worker has looked.
 	p.wantHolds(g, asked, before, false)
@@ -256,7 +256,7 @@ func (p *program) checkWorkers(g *headgatetest.Instance) {
 }
 
 // version is that of a host's unit.
-func (p *program) version(e explain.Explanation, host string) string {
+func (p *program) version(e report.Explanation, host string) string {
 	p.t.Helper()
 	for _, u := range e.Units {
 		if u.Kind == "host" && u.Name == host {
@@ -271,10 +271,10 @@ func (p *program) version(e explain.Explanation, host string) string {
 // the newest or is not. All workers answer, by nothing but their pids.
 func (p *program) wantHolds(g *headgatetest.Instance, asked, version string, current bool) {
 	p.t.Helper()
-	var d *explain.DataPlane
+	var d *report.DataPlane
 	headgatetest.Eventually(p.t, "both workers answered", func() bool {
 		d = p.explain(asked).DataPlane
-		return d != nil && len(d.Workers) > 1 && !slices.ContainsFunc(d.Workers, func(w explain.Worker) bool { return w.Silent })
+		return d != nil && len(d.Workers) > 1 && !slices.ContainsFunc(d.Workers, func(w report.Worker) bool { return w.Silent })
 	})
 	holds := 0
 	for _, w := range d.Workers {
@@ -304,7 +304,7 @@ func methodOf(asked string) (method, link string) {
 }
 
 // explain asks the controller's socket.
-func (p *program) explain(asked string, headers ...string) explain.Explanation {
+func (p *program) explain(asked string, headers ...string) report.Explanation {
 	p.t.Helper()
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(p.dir, "sock", "controller.sock"))
@@ -316,7 +316,7 @@ func (p *program) explain(asked string, headers ...string) explain.Explanation {
 		p.t.Fatal(err)
 	}
 	defer response.Body.Close()
-	var e explain.Explanation
+	var e report.Explanation
 	if err := json.NewDecoder(response.Body).Decode(&e); err != nil || response.StatusCode != http.StatusOK {
 		p.t.Fatalf("%s: %s, %v", asked, response.Status, err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/explain/report"
 	"github.com/headgate/headgate/internal/finding"
 )
 
@@ -38,15 +38,15 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%+v is not current", u)
 		}
 	}
-	if !slices.ContainsFunc(controller.DataPlane.Workers, func(w explain.Worker) bool {
-		return slices.ContainsFunc(w.Units, func(u explain.Held) bool { return u.Kind == "host" && u.Name == host && u.Current })
+	if !slices.ContainsFunc(controller.DataPlane.Workers, func(w report.Worker) bool {
+		return slices.ContainsFunc(w.Units, func(u report.Held) bool { return u.Kind == "host" && u.Name == host && u.Current })
 	}) {
 		t.Errorf("no worker holds the current host: %+v", controller.DataPlane.Workers)
 	}
 	controller.DataPlane = nil
 	// Only a running controller finds that a certificate expires.
 	controller.Findings = slices.DeleteFunc(controller.Findings, func(f finding.Finding) bool { return f.Code == finding.Expires })
-	if diff := cmp.Diff(cluster, controller, cmp.AllowUnexported(explain.Request{})); diff != "" {
+	if diff := cmp.Diff(cluster, controller, cmp.AllowUnexported(report.Request{})); diff != "" {
 		t.Errorf("the cluster (-) and the controller (+) differ: %s", diff)
 	}
 	if a, c := cluster.Answers[0], cluster.Certificate; a.Backend != h.class+"/web/80" || a.Endpoints != 1 || c.Default || c.Secret != "secret/"+h.class+"/web" {
@@ -58,7 +58,7 @@ func TestExplain(t *testing.T) {
 }
 
 // explain runs the command in the cluster's network.
-func (h *headgate) explain(args ...string) explain.Explanation {
+func (h *headgate) explain(args ...string) report.Explanation {
 	h.t.Helper()
 	path, err := headgateBuild.program()
 	if err != nil {
@@ -74,9 +74,9 @@ func (h *headgate) explain(args ...string) explain.Explanation {
 	return h.explained(string(output))
 }
 
-func (h *headgate) explained(output string) explain.Explanation {
+func (h *headgate) explained(output string) report.Explanation {
 	h.t.Helper()
-	var e explain.Explanation
+	var e report.Explanation
 	if err := json.Unmarshal([]byte(output), &e); err != nil {
 		h.t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/headgate/headgate/internal/command/snapshot"
 	"github.com/headgate/headgate/internal/command/usage"
 	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/explain/report"
 	"github.com/headgate/headgate/internal/explain/text"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/source"
@@ -115,9 +116,9 @@ func (o flags) run(ctx context.Context, out io.Writer) error {
 	return err
 }
 
-func (o flags) explain(ctx context.Context) (explain.Explanation, error) {
+func (o flags) explain(ctx context.Context) (report.Explanation, error) {
 	if err := o.CheckFile(o.path); err != nil {
-		return explain.Explanation{}, err
+		return report.Explanation{}, err
 	}
 	switch {
 	case o.path != "":
@@ -132,20 +133,20 @@ func (o flags) explain(ctx context.Context) (explain.Explanation, error) {
 		case err == nil:
 			dir = found
 		case !errors.Is(err, instance.ErrNoController):
-			return explain.Explanation{}, err
+			return report.Explanation{}, err
 		}
 	}
 	return instance.Explain(ctx, dir, o.query)
 }
 
-func (o flags) explainFile() (explain.Explanation, error) {
+func (o flags) explainFile() (report.Explanation, error) {
 	settings, err := o.Snapshot(true)
 	if err != nil {
-		return explain.Explanation{}, err
+		return report.Explanation{}, err
 	}
 	read, err := file.Read(o.path)
 	if err != nil {
-		return explain.Explanation{}, err
+		return report.Explanation{}, err
 	}
 	var findings []finding.Finding
 	folder := o.path
@@ -162,10 +163,10 @@ func (o flags) explainFile() (explain.Explanation, error) {
 // known. files returns the files that contain an object; it may be nil.
 func (o flags) explainObjects(changes []source.Change, settings snapshot.Settings, findings []finding.Finding,
 	files func(object string) []string,
-) (explain.Explanation, error) {
+) (report.Explanation, error) {
 	snap, err := snapshot.Build(changes, settings)
 	if err != nil {
-		return explain.Explanation{}, err
+		return report.Explanation{}, err
 	}
 	return explain.Explain(o.query, explain.Settings{
 		Store: snap.View, Builder: build.New(settings.Features, settings.AnnotationPrefix), Features: settings.Features, BoundProfiles: snap.BoundProfiles,
@@ -173,14 +174,14 @@ func (o flags) explainObjects(changes []source.Change, settings snapshot.Setting
 	})
 }
 
-func (o flags) explainCluster(ctx context.Context) (explain.Explanation, error) {
+func (o flags) explainCluster(ctx context.Context) (report.Explanation, error) {
 	settings, err := o.Snapshot(false)
 	if err != nil {
-		return explain.Explanation{}, err
+		return report.Explanation{}, err
 	}
 	changes, err := o.ReadCluster(ctx, "headgate-explain/"+o.build.Version, settings.Store)
 	if err != nil {
-		return explain.Explanation{}, err
+		return report.Explanation{}, err
 	}
 	return o.explainObjects(changes, settings, nil, nil)
 }

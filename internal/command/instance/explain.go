@@ -7,10 +7,11 @@ import (
 	"net/url"
 
 	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/explain/report"
 )
 
 // Explain has the controller with a run directory explain a request.
-func Explain(ctx context.Context, dir string, q explain.Query) (explanation explain.Explanation, err error) {
+func Explain(ctx context.Context, dir string, q explain.Query) (explanation report.Explanation, err error) {
 	wanted := url.Values{"url": {q.URL}, "method": {q.Method}, "header": q.Headers}
 	if q.From != "" {
 		wanted.Set("from", q.From)

@@ -18,6 +18,7 @@ import (
 	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/explain/report"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/observe/history"
@@ -138,7 +139,7 @@ const (
 // forPage leaves out the values of policies as the data plane has them: the page is for more people
 // than the socket. It also bounds lists and texts, and has the worst findings first.
 func forPage(ask adminapi.Explain) adminapi.Explain {
-	return func(ctx context.Context, q explain.Query) (explain.Explanation, error) {
+	return func(ctx context.Context, q explain.Query) (report.Explanation, error) {
 		explanation, err := ask(ctx, q)
 		if explanation.Route != nil {
 			route := *explanation.Route

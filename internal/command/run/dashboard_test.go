@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/explain/report"
 	"github.com/headgate/headgate/internal/finding"
 )
 
@@ -42,11 +43,11 @@ func TestLook(t *testing.T) {
 // TestExplanationForPage: the page gets the worst findings first, not all of them, and shortened.
 // Those of the explanation itself stay.
 func TestExplanationForPage(t *testing.T) {
-	all := explain.Explanation{Route: &explain.Route{Carries: []explain.Carried{{}}}}
+	all := report.Explanation{Route: &report.Route{Carries: []report.Carried{{}}}}
 	for i := range 1000 {
 		all.Findings = append(all.Findings, finding.Finding{Object: fmt.Sprint(i), Code: finding.Expires, Message: strings.Repeat("x", 1<<12), Denies: i == 700})
 	}
-	got, err := forPage(func(context.Context, explain.Query) (explain.Explanation, error) { return all, nil })(t.Context(), explain.Query{})
+	got, err := forPage(func(context.Context, explain.Query) (report.Explanation, error) { return all, nil })(t.Context(), explain.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}

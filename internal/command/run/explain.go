@@ -9,6 +9,7 @@ import (
 	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/explain/report"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/unit"
 )
@@ -25,8 +26,8 @@ type answerer struct {
 // explain explains a request, with the state of its units in NGINX's workers. An
 // *explain.QueryError is a mistake in the query. Any other error means that the
 // controller is busy, and the caller may retry later.
-func (a answerer) explain(ctx context.Context, q explain.Query) (explain.Explanation, error) {
-	var explanation explain.Explanation
+func (a answerer) explain(ctx context.Context, q explain.Query) (report.Explanation, error) {
+	var explanation report.Explanation
 	var wrong error
 	err := a.inspect(ctx, func(now controller.Snapshot) {
 		settings := a.settings
@@ -35,7 +36,7 @@ func (a answerer) explain(ctx context.Context, q explain.Query) (explain.Explana
 		explanation, wrong = explain.Explain(q, settings)
 	})
 	if err := cmp.Or(err, wrong); err != nil {
-		return explain.Explanation{}, err
+		return report.Explanation{}, err
 	}
 	if len(explanation.Units) > 0 {
 		explanation.DataPlane = a.holdings(ctx, explanation.Units)
@@ -50,26 +51,26 @@ func (a answerer) units(ctx context.Context, kind unit.Kind) (names []string, er
 }
 
 // holdings queries the units in NGINX's workers.
-func (a answerer) holdings(ctx context.Context, units []explain.Unit) *explain.DataPlane {
+func (a answerer) holdings(ctx context.Context, units []report.Unit) *report.DataPlane {
 	names := make([]unit.Key, len(units))
 	for i, u := range units {
 		names[i] = unit.Key{Kind: unit.Kind(u.Kind), Name: u.Name}
 	}
 	found, err := dataplane.Holdings(ctx, a.socket, names)
 	if err != nil {
-		return &explain.DataPlane{Problem: err.Error()}
+		return &report.DataPlane{Problem: err.Error()}
 	}
 	newest := slices.MaxFunc(found, func(a, b dataplane.Holding) int { return cmp.Compare(a.State.Revision, b.State.Revision) })
-	d := &explain.DataPlane{Generation: newest.State.Generation, Loaded: newest.State.Loaded, Draining: newest.State.Draining}
+	d := &report.DataPlane{Generation: newest.State.Generation, Loaded: newest.State.Loaded, Draining: newest.State.Draining}
 	for i, u := range units {
 		stored := newest.Units[i]
-		d.Units = append(d.Units, explain.Stored{
+		d.Units = append(d.Units, report.Stored{
 			Kind: u.Kind, Name: u.Name, Version: stored.Version, Needs: stored.Needs, Current: isCurrent(u, stored.Version),
 		})
 	}
-	workers := map[int]explain.Worker{}
+	workers := map[int]report.Worker{}
 	for _, w := range newest.State.Accepting {
-		workers[w.PID] = explain.Worker{PID: w.PID, Generation: w.Generation, Silent: true}
+		workers[w.PID] = report.Worker{PID: w.PID, Generation: w.Generation, Silent: true}
 	}
 	for _, h := range found {
 		workers[h.State.PID] = worker(h, units)
@@ -77,24 +78,24 @@ func (a answerer) holdings(ctx context.Context, units []explain.Unit) *explain.D
 	for _, w := range workers {
 		d.Workers = append(d.Workers, w)
 	}
-	slices.SortFunc(d.Workers, func(a, b explain.Worker) int { return cmp.Compare(a.PID, b.PID) })
+	slices.SortFunc(d.Workers, func(a, b report.Worker) int { return cmp.Compare(a.PID, b.PID) })
 	return d
 }
 
 // isCurrent reports whether a version of a unit is the newest. A certificate is named by
 // the hash of its content, and its version also says whether only one namespace has it.
-func isCurrent(u explain.Unit, version string) bool {
+func isCurrent(u report.Unit, version string) bool {
 	if unit.Kind(u.Kind) == unit.Certificate && u.Name != model.DefaultCertificate {
 		return version != ""
 	}
 	return version == u.Version
 }
 
-func worker(h dataplane.Holding, units []explain.Unit) explain.Worker {
-	w := explain.Worker{PID: h.State.PID, Generation: h.State.Generation}
+func worker(h dataplane.Holding, units []report.Unit) report.Worker {
+	w := report.Worker{PID: h.State.PID, Generation: h.State.Generation}
 	for i, u := range units {
 		holder := h.Units[i].Worker
-		w.Units = append(w.Units, explain.Held{
+		w.Units = append(w.Units, report.Held{
 			Kind: u.Kind, Name: u.Name, Version: holder.Holds, Current: isCurrent(u, holder.Holds), Error: holder.Error,
 		})
 		if unit.Kind(u.Kind) == unit.Backend {
@@ -105,11 +106,11 @@ func worker(h dataplane.Holding, units []explain.Unit) explain.Worker {
 }
 
 // ejected lists the endpoints of a backend that are ejected in a worker.
-func ejected(s dataplane.State, backend string) []explain.Ejected {
-	var list []explain.Ejected
+func ejected(s dataplane.State, backend string) []report.Ejected {
+	var list []report.Ejected
 	for _, e := range s.Ejected {
 		if e.Backend == backend {
-			list = append(list, explain.Ejected{
+			list = append(list, report.Ejected{
 				Backend: e.Backend, Endpoint: e.Endpoint, Reason: e.Reason, Until: time.Unix(e.Until, 0).UTC(), Avoided: e.Avoided,
 			})
 		}

@@ -5,20 +5,20 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/dataplane"
-	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/explain/report"
 	"github.com/headgate/headgate/internal/explain/text"
 	"github.com/headgate/headgate/internal/unit"
 )
 
 // TestEjectedEndpointsAreExplained: those of the route's own backends, by worker.
 func TestEjectedEndpointsAreExplained(t *testing.T) {
-	units := []explain.Unit{{Kind: string(unit.Host), Name: "shop.test", Version: "1"}, {Kind: string(unit.Backend), Name: "shop/web/80", Version: "2"}}
+	units := []report.Unit{{Kind: string(unit.Host), Name: "shop.test", Version: "1"}, {Kind: string(unit.Backend), Name: "shop/web/80", Version: "2"}}
 	holding := dataplane.Holding{Units: make([]dataplane.Unit, len(units)), State: dataplane.State{PID: 7, Generation: 1, Ejected: []dataplane.Ejected{
 		{Backend: "shop/web/80", Endpoint: "10.0.0.1:80", Reason: "connect", Until: 3723, Avoided: true},
 		{Backend: "other/web/80", Endpoint: "10.0.0.2:80", Reason: "connect", Until: 3723, Avoided: true},
 		{Backend: "shop/web/80", Endpoint: "10.0.0.3:80", Reason: "failures", Until: 7384},
 	}}}
-	e := explain.Explanation{DataPlane: &explain.DataPlane{Generation: 1, Loaded: true, Workers: []explain.Worker{worker(holding, units)}}}
+	e := report.Explanation{DataPlane: &report.DataPlane{Generation: 1, Loaded: true, Workers: []report.Worker{worker(holding, units)}}}
 	var page strings.Builder
 	if err := text.Write(&page, &e, false); err != nil {
 		t.Fatal(err)

@@ -4,11 +4,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/explain/report"
 )
 
 // writeDataPlane prints the versions of units in the shared memory and the workers.
-func writeDataPlane(p *page, e *explain.Explanation) {
+func writeDataPlane(p *page, e *report.Explanation) {
 	d := e.DataPlane
 	if d == nil {
 		return
@@ -50,7 +50,7 @@ func writeDataPlane(p *page, e *explain.Explanation) {
 }
 
 // why is why an endpoint is ejected, and until when.
-func why(e explain.Ejected) string {
+func why(e report.Ejected) string {
 	text, then := "requests failed in a row", "it is back at"
 	if e.Reason == "connect" {
 		text, then = "no connection can be made", "the next probe is at"
@@ -63,7 +63,7 @@ func why(e explain.Ejected) string {
 }
 
 // holds lists the units that a worker has decoded.
-func holds(w explain.Worker) string {
+func holds(w report.Worker) string {
 	if w.Silent {
 		return " did not respond"
 	}

@@ -6,10 +6,8 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
-	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/explain/report"
 )
 
 // width is the maximum number of columns, indent that of the labels.
@@ -21,7 +19,7 @@ const (
 // Write prints an explanation, in lines of at most 100 columns, without control
 // characters of terminals. Settings with default values are listed only if
 // defaults is set.
-func Write(w io.Writer, e *explain.Explanation, defaults bool) error {
+func Write(w io.Writer, e *report.Explanation, defaults bool) error {
 	p := &page{defaults: defaults}
 	writeRequest(p, e)
 	writeName(p, e)
@@ -35,77 +33,7 @@ func Write(w io.Writer, e *explain.Explanation, defaults bool) error {
 	return err
 }
 
-// A page is text in two columns.
-type page struct {
-	text strings.Builder
-	// label is printed before the next line.
-	label    string
-	defaults bool
-}
-
-func (p *page) section(label string) { p.label = label }
-
-// line prints a line, and continues it below its beginning if it is too long.
-func (p *page) line(format string, args ...any) { p.put(0, format, args...) }
-
-// under prints a line that belongs to the one before.
-func (p *page) under(format string, args ...any) { p.put(2, format, args...) }
-
-func (p *page) put(deeper int, format string, args ...any) {
-	rest := clean(fmt.Sprintf(format, args...))
-	for first := true; first || rest != ""; first = false {
-		room := width - indent - deeper
-		if !first {
-			room -= 2
-		}
-		var now string
-		now, rest = cutLine(rest, room)
-		label, more := p.label, ""
-		if !first {
-			more = "  "
-		}
-		p.label = ""
-		line := fmt.Sprintf("%-*s%*s%s%s", indent, label, deeper, "", more, now)
-		p.text.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
-}
-
-// cutLine takes as much as fits into a line, up to a space if there is one.
-func cutLine(text string, room int) (line, rest string) {
-	if utf8.RuneCountInString(text) <= room {
-		return text, ""
-	}
-	end, columns, space := 0, 0, -1
-	for i, c := range text {
-		if columns == room {
-			end = i
-			if c == ' ' {
-				space = i
-			}
-			break
-		}
-		if c == ' ' {
-			space = i
-		}
-		columns++
-	}
-	if space > 0 {
-		return text[:space], strings.TrimLeft(text[space:], " ")
-	}
-	return text[:end], text[end:]
-}
-
-// clean removes control characters of terminals, and puts all on one line.
-func clean(text string) string {
-	return strings.Map(func(c rune) rune {
-		if !unicode.IsPrint(c) {
-			return '?'
-		}
-		return c
-	}, strings.ReplaceAll(strings.ToValidUTF8(text, "?"), "\n", " "))
-}
-
-func writeRequest(p *page, e *explain.Explanation) {
+func writeRequest(p *page, e *report.Explanation) {
 	r := e.Request
 	p.section("Request")
 	p.line("%s %s", r.Method, r.URL)
@@ -126,7 +54,7 @@ func writeRequest(p *page, e *explain.Explanation) {
 	p.section("Answer")
 	answers := e.Answers
 	if len(answers) == 2 && sameAnswer(answers[0], answers[1]) {
-		answers = []explain.Answer{answers[0]}
+		answers = []report.Answer{answers[0]}
 		answers[0].Scheme = "both"
 	}
 	for _, a := range answers {
@@ -144,7 +72,7 @@ func writeRequest(p *page, e *explain.Explanation) {
 	}
 }
 
-func sameAnswer(a, b explain.Answer) bool {
+func sameAnswer(a, b report.Answer) bool {
 	a.Scheme, b.Scheme = "", ""
 	return a == b
 }
@@ -156,7 +84,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-func writeName(p *page, e *explain.Explanation) {
+func writeName(p *page, e *report.Explanation) {
 	if e.Name == nil {
 		return
 	}
@@ -190,7 +118,7 @@ func writeName(p *page, e *explain.Explanation) {
 	p.section("")
 }
 
-func rule(r explain.Rule) string {
+func rule(r report.Rule) string {
 	text := r.Matches
 	if r.Backend != "" {
 		text += " -> " + r.Backend
@@ -198,7 +126,7 @@ func rule(r explain.Rule) string {
 	return text
 }
 
-func source(r explain.Rule) string {
+func source(r report.Rule) string {
 	if r.Ingress == "" {
 		return "no rule"
 	}
@@ -212,7 +140,7 @@ func source(r explain.Rule) string {
 	return text
 }
 
-func writeRoute(p *page, e *explain.Explanation) {
+func writeRoute(p *page, e *report.Explanation) {
 	if e.Route != nil {
 		p.section("Route")
 		p.line("%s", rule(e.Route.Rule))
@@ -232,11 +160,11 @@ func writeRoute(p *page, e *explain.Explanation) {
 		p.line("%s", rule(l.Rule))
 		p.under("%s", source(l.Rule))
 		switch {
-		case l.Outcome == explain.Missed:
+		case l.Outcome == report.Missed:
 			p.under("does not match: %s", l.Why)
-		case l.Outcome == explain.Rejected && l.To != "":
+		case l.Outcome == report.Rejected && l.To != "":
 			p.under("not served, lost to %s: %s", l.To, l.Why)
-		case l.Outcome == explain.Rejected:
+		case l.Outcome == report.Rejected:
 			p.under("not served: %s", l.Why)
 		case l.To != "" && l.To != l.Ingress:
 			p.under("lost to %s: %s", l.To, l.Why)
@@ -250,7 +178,7 @@ func writeRoute(p *page, e *explain.Explanation) {
 	p.section("")
 }
 
-func writePolicies(p *page, e *explain.Explanation) {
+func writePolicies(p *page, e *report.Explanation) {
 	if e.Route == nil && len(e.Policies) == 0 {
 		return
 	}
@@ -270,7 +198,7 @@ func writePolicies(p *page, e *explain.Explanation) {
 }
 
 // policies lists the settings that have a value of an object, then the defaults.
-func (p *page) policies(list []explain.Policy) {
+func (p *page) policies(list []report.Policy) {
 	var usual []string
 	set := false
 	for _, s := range list {
@@ -313,8 +241,8 @@ func (p *page) policies(list []explain.Policy) {
 	}
 }
 
-func writeBackends(p *page, e *explain.Explanation) {
-	labels := map[string]string{explain.OwnBackend: "Backend", explain.FallbackBackend: "Fallback", explain.DefaultBackend: "Default", explain.CanaryBackend: "Canary", explain.ErrorBackend: "Errors"}
+func writeBackends(p *page, e *report.Explanation) {
+	labels := map[string]string{report.OwnBackend: "Backend", report.FallbackBackend: "Fallback", report.DefaultBackend: "Default", report.CanaryBackend: "Canary", report.ErrorBackend: "Errors"}
 	for _, b := range e.Backends {
 		p.section(labels[b.Role])
 		p.line("%s: %s", strings.TrimSuffix(b.Key, "/"), b.Service)
@@ -348,7 +276,7 @@ func writeBackends(p *page, e *explain.Explanation) {
 	}
 }
 
-func writeCertificate(p *page, e *explain.Explanation) {
+func writeCertificate(p *page, e *report.Explanation) {
 	c := e.Certificate
 	if c == nil {
 		return
@@ -381,7 +309,7 @@ func writeCertificate(p *page, e *explain.Explanation) {
 
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
 
-func writeFindings(p *page, e *explain.Explanation) {
+func writeFindings(p *page, e *report.Explanation) {
 	p.section("Findings")
 	if len(e.Findings) == 0 {
 		p.line("none")

@@ -1,4 +1,5 @@
-package explain
+// Package report is what an explanation says: plain data, with one encoding in JSON.
+package report
 
 import (
 	"encoding/json"
@@ -60,8 +61,14 @@ type Request struct {
 	Query   string              `json:"query,omitempty"`
 	Headers map[string][]string `json:"headers,omitempty"`
 	From    string              `json:"from,omitempty"`
+}
 
-	uri, authority string
+// A Client is whose request it is, where that is not said by the connection alone.
+type Client struct {
+	// Address is empty if it is not known, and Scheme if it is that of the connection.
+	Address string `json:"address,omitempty"`
+	Scheme  string `json:"scheme,omitempty"`
+	Why     string `json:"why"`
 }
 
 // An Answer is what a client gets.
