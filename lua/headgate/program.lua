@@ -21,6 +21,7 @@ local log = require "headgate.log"
 local media_types = require "headgate.media_types"
 local regex = require "headgate.regex"
 local replaced = require "headgate.replaced"
+local replacements = require "headgate.replacement"
 local requests = require "headgate.request"
 local targets = require "headgate.target"
 local template = require "headgate.template"
@@ -34,14 +35,10 @@ local ngx_var = ngx.var
 local pairs = pairs
 local setmetatable = setmetatable
 local string_byte = string.byte
-local string_char = string.char
-local string_find = string.find
-local string_format = string.format
 local string_gsub = string.gsub
 local string_lower = string.lower
 local string_match = string.match
 local string_sub = string.sub
-local table_concat = table.concat
 local tonumber = tonumber
 local type = type
 
@@ -165,101 +162,11 @@ local function holds(condition, request, owner)
 end
 
 
-local function percent(c)
-    return string_format("%%%02X", string_byte(c))
-end
-
-
--- in_arguments percent-encodes a group for the arguments of a URI, as NGINX does if the
--- client's path has anything encoded.
-local function in_arguments(text)
-    return (string_gsub(text, '[%z\1-\32"#%%&+;<>?\\^`{|}\127-\255]', percent))
-end
-
-
-local function encodes_groups()
-    return string_find(string_match(ngx_var.request_uri, "^[^?#]*"), "[%%+]") ~= nil
-end
-
-
--- decoded does for the path of a redirect what NGINX does: it decodes what needs no encoding.
-local function decoded(target)
-    local path, rest = string_match(target, "^([^?]*)(.*)$")
-    local from, result = 1, {}
-    while true do
-        local at, _, digits = string_find(path, "%%(%x%x)", from)
-        if not at then
-            break
-        end
-        result[#result + 1] = string_sub(path, from, at - 1)
-        local byte = tonumber(digits, 16)
-        from = at + 3
-        if byte > 37 and byte < 127 then
-            result[#result + 1] = string_char(byte)
-            if byte == 63 then
-                break
-            end
-        else
-            result[#result + 1] = string_sub(path, at, at + 2)
-        end
-    end
-    return table_concat(result) .. string_sub(path, from) .. rest
-end
-
-
 -- redirect ends the request. NGINX writes the target as it is; control characters would end
 -- the line.
 local function redirect(request, target, status)
-    target = string_gsub(target, "[%z\1-\31\127]", percent)
+    target = string_gsub(target, "[%z\1-\31\127]", replacements.percent)
     return requests.redirect(request, requests.whole(target, request.route.relative, request.host_name), status)
-end
-
-
--- redirect_to_replacement ends the request with the redirect of a rewrite.
-local function redirect_to_replacement(step, request)
-    local parts, has_arguments = {}, false
-    local encodes = encodes_groups()
-    for i, piece in ipairs(step.to or EMPTY) do
-        if type(piece) == "string" then
-            parts[i] = piece
-            has_arguments = has_arguments or string_find(piece, "?", 1, true) ~= nil
-        else
-            parts[i] = fill({ piece }, request)
-            if encodes and piece[1] == "capture" then
-                parts[i] = in_arguments(parts[i])
-            end
-        end
-    end
-    local target, arguments = decoded(table_concat(parts)), ngx_var.args
-    if not step.no_arguments and arguments and arguments ~= "" then
-        target = target .. (has_arguments and "&" or "?") .. arguments
-    end
-    return redirect(request, target, FLAGS[step.flag])
-end
-
-
--- replacement(step, request) -> path, and the arguments, nil if the replacement has none
-local function replacement(step, request)
-    local parts, split = {}, nil
-    local encodes = encodes_groups()
-    for _, piece in ipairs(step.to or EMPTY) do
-        if type(piece) ~= "string" then
-            local text = fill({ piece }, request)
-            parts[#parts + 1] = split and encodes and piece[1] == "capture" and in_arguments(text) or text
-        else
-            -- Arguments begin behind the last question mark.
-            for text, mark in string.gmatch(piece, "([^?]*)(%??)") do
-                parts[#parts + 1] = text
-                if mark ~= "" then
-                    split = #parts
-                end
-            end
-        end
-    end
-    if not split then
-        return table_concat(parts)
-    end
-    return table_concat(parts, "", 1, split), table_concat(parts, "", split + 1)
 end
 
 
@@ -275,9 +182,9 @@ local function rewrite(step, request, owner)
         return false
     end
     if FLAGS[step.flag] then
-        return redirect_to_replacement(step, request)
+        return redirect(request, replacements.redirect(step, request, fill), FLAGS[step.flag])
     end
-    local path, arguments = replacement(step, request)
+    local path, arguments = replacements.path(step, request, fill)
     if path == "" then
         return requests.finish(request, INTERNAL_ERROR)
     end
