@@ -268,7 +268,7 @@ var forbidden = []struct {
 		"only a source knows where objects come from",
 	},
 	{
-		[]string{"internal/adminapi", "internal/adminapi/…", "internal/admission", "internal/admission/…", "internal/cluster/…", "internal/observe/…", "internal/source/…", "internal/command/certgen", "internal/command/explain", "internal/command/lint", "internal/command/option", "internal/command/rbac", "internal/command/run", "internal/command/selection", "cmd/headgate"},
+		[]string{"internal/adminapi", "internal/adminapi/…", "internal/admission", "internal/admission/…", "internal/cluster/…", "internal/observe/…", "internal/source/…", "internal/command/certgen", "internal/command/dbg", "internal/command/explain", "internal/command/instance", "internal/command/leftover", "internal/command/lint", "internal/command/option", "internal/command/printtemplate", "internal/command/rbac", "internal/command/release", "internal/command/run", "internal/command/selection", "internal/command/snapshot", "internal/command/usage", "internal/command/waitshutdown", "cmd/headgate"},
 		[]string{"k8s.io/client-go/kubernetes", "k8s.io/client-go/kubernetes/…", "k8s.io/client-go/informers/…", "k8s.io/client-go/listers/…", "k8s.io/client-go/tools/leaderelection", "k8s.io/client-go/tools/leaderelection/…", "k8s.io/cli-runtime/…"},
 		"it brings in the types and clients of all groups: use internal/cluster/client",
 	},
