@@ -84,10 +84,6 @@ var countedFeatures = []struct{ kind, row string }{
 	{"rewrite", "rewrite-target with a group"},
 }
 
-func requestKinds() []requestKind {
-	return slices.Concat(ownKinds(), tracingKinds(), loggingKinds(false), guardKinds(), backendKinds())
-}
-
 func always(host string) func(int) string { return func(int) string { return host } }
 
 func ownKinds() []requestKind {

@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -67,4 +68,8 @@ func TestCompareInstructions(t *testing.T) {
 	if err := (Instructions{NGINX: table.NGINX, ByHand: 30000}).compare(table, requestKinds(), io.Discard); err == nil {
 		t.Error("a kind that is not in the table passes")
 	}
+}
+
+func requestKinds() []requestKind {
+	return slices.Concat(ownKinds(), tracingKinds(), loggingKinds(false), guardKinds(), backendKinds())
 }

@@ -51,7 +51,6 @@ var knows = []struct {
 		[]string{"internal/feature", "internal/finding", "internal/guard", "internal/model", "internal/model/…", "internal/syntax/…"},
 		"features do not know of each other: what several of them must know belongs into the model and build",
 	},
-	{"internal/docs/docgen", []string{"internal/feature", "internal/ingressnginx"}, "the reference is written from what features declare: which there are is handed in"},
 	{"internal/docs/manual", nil, "the reference of a program is written from its commands: which there are is handed in"},
 	{"internal/adminapi/backendview", []string{"internal/unit"}, "it shows packed units in another form: how they are read is for dbg"},
 	{"internal/command/usage", []string{"internal/finding/nearest"}, "it knows what arguments and flags are: which ones a command has is for the command"},

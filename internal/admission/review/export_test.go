@@ -2,6 +2,8 @@ package review
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/source"
@@ -24,4 +26,14 @@ func HoldTurn(r *Reviewer, namespace string) (release func()) {
 		panic(err)
 	}
 	return release
+}
+
+// Table is the rules as a table of Markdown.
+func Table() string {
+	var b strings.Builder
+	b.WriteString("| code | annotation | `spec` | denies | why |\n| --- | --- | --- | --- | --- |\n")
+	for _, r := range rules() {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.code, r.annotation, r.spec, r.denies, r.why)
+	}
+	return b.String()
 }

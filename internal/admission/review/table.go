@@ -1,7 +1,6 @@
 package review
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/headgate/headgate/internal/finding"
@@ -91,14 +90,4 @@ func closes(field, prefix string) bool {
 // if this one causes it.
 func takes(f finding.Finding) bool {
 	return f.Code == finding.TooMany && strings.HasPrefix(f.Object, "ingress/")
-}
-
-// Table is the rules as a table of Markdown.
-func Table() string {
-	var b strings.Builder
-	b.WriteString("| code | annotation | `spec` | denies | why |\n| --- | --- | --- | --- | --- |\n")
-	for _, r := range rules() {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.code, r.annotation, r.spec, r.denies, r.why)
-	}
-	return b.String()
 }

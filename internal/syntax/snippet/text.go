@@ -20,8 +20,6 @@ type textError struct {
 	message string
 }
 
-func (e *textError) Error() string { return fmt.Sprintf("line %d: %s", e.line, e.message) }
-
 // words follows the words of a text as NGINX reads them, and finds what crossplane reads
 // otherwise.
 type words struct {
