@@ -57,7 +57,7 @@ func Feature() feature.Feature {
 
 // policy is what block.lua reads.
 type policy struct {
-	// Networks are a address.Networks, in base64.
+	// Networks are an address.Networks, in base64.
 	Networks   []byte     `json:"networks,omitempty"`
 	UserAgents *blocklist `json:"user_agents,omitempty"`
 	Referers   *blocklist `json:"referers,omitempty"`

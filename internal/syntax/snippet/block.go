@@ -92,12 +92,12 @@ func (p *parser) directive(s *scope, d *directive) {
 	}
 }
 
-// shape says what is wrong with the argument.Number of arguments, or with the block. Crossplane
+// shape says what is wrong with the number of arguments, or with the block. Crossplane
 // does not look at directives in nested ifs.
 func (k kind) shape(d *directive) string {
 	switch n := len(d.Args); {
 	case n < k.least, n > k.most && k.most != many:
-		return "invalid argument.Number of arguments"
+		return "invalid number of arguments"
 	case k.block && !d.IsBlock():
 		return "a block is missing"
 	case !k.block && d.IsBlock():

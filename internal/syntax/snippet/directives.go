@@ -17,7 +17,7 @@ type kind struct {
 	take   func(*parser, *scope, *directive) error
 }
 
-// many is a argument.Number of arguments without a limit.
+// many is a number of arguments without a limit.
 const many = -1
 
 // directives are those that are taken.

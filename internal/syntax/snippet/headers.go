@@ -73,7 +73,7 @@ func (p *parser) hideHeader(s *scope, d *directive) error {
 	return nil
 }
 
-// moreHeaders reads a directive of the module headers-more: options, and any argument.Number of
+// moreHeaders reads a directive of the module headers-more: options, and any number of
 // "NAME: VALUE".
 func (p *parser) moreHeaders(s *scope, d *directive) error {
 	var headers []program.MoreHeader

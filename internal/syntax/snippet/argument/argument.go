@@ -14,7 +14,7 @@ import (
 	"github.com/headgate/headgate/internal/syntax/pcre"
 )
 
-// timePattern is NGINX's: units from large to small, and a Number without one at the end.
+// timePattern is NGINX's: units from large to small, and a number without one at the end.
 var timePattern = regexp.MustCompile(`^(?:(\d{1,9})y *)?(?:(\d{1,9})M *)?(?:(\d{1,9})w *)?(?:(\d{1,9})d *)?(?:(\d{1,9})h *)?(?:(\d{1,9})m *)?(?:(\d{1,9})s *)?(?:(\d{1,9})ms *)?(\d{1,9})?$`)
 
 // readTime reads a time in milliseconds.
@@ -35,7 +35,7 @@ func readTime(text string) (int, bool) {
 	return total, true
 }
 
-// Seconds reads a time that is a whole Number of seconds: without milliseconds.
+// Seconds reads a time that is a whole number of seconds: without milliseconds.
 func Seconds(text string) (int, bool) {
 	n, ok := readTime(text)
 	return n / 1000, ok && !strings.Contains(text, "ms")
@@ -50,7 +50,7 @@ func Time(arguments []string) ([]string, error) {
 		n, ok := readTime(text)
 		// NGINX reads years and months only where it reads no milliseconds.
 		if !ok || strings.ContainsAny(text, "yM") {
-			return nil, fmt.Errorf("invalid time %q: must be a Number with ms, s, m, h or d", text)
+			return nil, fmt.Errorf("invalid time %q: must be a number with ms, s, m, h or d", text)
 		}
 		if list[i] = strconv.Itoa(n) + "ms"; n%1000 == 0 {
 			list[i] = strconv.Itoa(n/1000) + "s"
@@ -62,7 +62,7 @@ func Time(arguments []string) ([]string, error) {
 // Size takes a size in bytes, kilobytes or megabytes.
 func Size(arguments []string) ([]string, error) {
 	if text := arguments[0]; !sizePattern.MatchString(text) {
-		return nil, fmt.Errorf("invalid size %q: must be a Number of bytes, or with k or m", text)
+		return nil, fmt.Errorf("invalid size %q: must be a number of bytes, or with k or m", text)
 	}
 	return arguments, nil
 }
@@ -70,12 +70,12 @@ func Size(arguments []string) ([]string, error) {
 // Offset is a size that may be in gigabytes.
 func Offset(arguments []string) ([]string, error) {
 	if _, err := Size([]string{strings.TrimRight(arguments[0], "gG")}); err != nil || strings.Count(strings.ToLower(arguments[0]), "g") > 1 {
-		return nil, fmt.Errorf("invalid size %q: must be a Number of bytes, or with k, m or g", arguments[0])
+		return nil, fmt.Errorf("invalid size %q: must be a number of bytes, or with k, m or g", arguments[0])
 	}
 	return arguments, nil
 }
 
-// Buffers is a Number and a size.
+// Buffers is a number and a size.
 func Buffers(arguments []string) ([]string, error) {
 	if _, err := Number(1, 1<<16)(arguments[:1]); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func Any(arguments []string) ([]string, error) { return arguments, nil }
 func Number(minimum, maximum int) func([]string) ([]string, error) {
 	return func(arguments []string) ([]string, error) {
 		if n, err := strconv.ParseUint(arguments[0], 10, 31); err != nil || int(n) < minimum || int(n) > maximum {
-			return nil, fmt.Errorf("invalid value %q: must be a Number from %d to %d", arguments[0], minimum, maximum)
+			return nil, fmt.Errorf("invalid value %q: must be a number from %d to %d", arguments[0], minimum, maximum)
 		}
 		return arguments, nil
 	}
