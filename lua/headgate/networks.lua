@@ -1,4 +1,4 @@
--- Lists of networks, as Networks in internal/feature/networks.go packs them: the number of
+-- Lists of networks, as Networks in internal/syntax/address/networks.go packs them: the number of
 -- bounds of IPv4 in four bytes, these bounds in four bytes each, those of IPv6 in sixteen.
 -- Bounds are by turns the first address that is in the list, and the first one behind that
 -- is not: an address is in it if an odd number of them is not above it.
