@@ -211,7 +211,6 @@ func (s *side) try(host string, r request) (result, error) {
 		s.close()
 	}
 	out := result{Status: response.StatusCode, Body: unzip(response, body)}
-	fromDate(response.Header)
 	for name, values := range response.Header {
 		for _, value := range values {
 			if !isOfMoment[name] {
@@ -224,14 +223,17 @@ func (s *side) try(host string, r request) (result, error) {
 	return out, nil
 }
 
-// sinceDate is the value of a header, for a time in Expires the seconds that the response is valid.
+// sinceDate is the value of a header, for a time in Expires its distance from Date: the two sides may be
+// asked in different seconds. That of "expires max" is always the same.
 func sinceDate(response *http.Response, name, value string) string {
+	const most = "Thu, 31 Dec 2037 23:55:55 GMT"
 	sent, err := http.ParseTime(response.Header.Get("Date"))
-	if err != nil || name != "Expires" {
+	if err != nil || name != "Expires" || value == most {
 		return value
 	}
 	expires, err := http.ParseTime(value)
-	if err != nil || expires.Before(sent) {
+	if err != nil || sent.Sub(expires).Hours() > 24*365 {
+		// An old one is always the same too.
 		return value
 	}
 	return expires.Sub(sent).String()
@@ -251,22 +253,6 @@ func unzip(response *http.Response, body string) string {
 		return body
 	}
 	return "gzip: " + string(whole)
-}
-
-// fromDate replaces an Expires of about now by its seconds from Date: the two sides may be asked
-// in different seconds.
-func fromDate(headers http.Header) {
-	const near = 48 * time.Hour
-	date, err := http.ParseTime(headers.Get("Date"))
-	if err != nil {
-		return
-	}
-	for i, value := range headers["Expires"] {
-		at, err := http.ParseTime(value)
-		if after := at.Sub(date); err == nil && after.Abs() < near {
-			headers["Expires"][i] = fmt.Sprintf("%v from Date", after)
-		}
-	}
 }
 
 // isOfMoment has the headers that differ by time or connection.
