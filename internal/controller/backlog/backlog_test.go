@@ -166,3 +166,29 @@ func TestTurnsAreDeterministic(t *testing.T) {
 		}
 	}
 }
+
+// TestRestSavesNothingUp: while the dear hosts of a namespace rest, it saves no time up for others of its hosts.
+func TestRestSavesNothingUp(t *testing.T) {
+	b := newBench(map[string]time.Duration{"dear": 60 * time.Millisecond})
+	add := func(namespace string, n int) {
+		for i := range n {
+			host := fmt.Sprint(namespace, len(b.order), "-", i)
+			b.costs[host] = 10 * time.Millisecond
+			b.Add(host, namespace, b.now)
+		}
+	}
+	b.Add("dear", "evil", b.now)
+	b.drain()
+	add("shop", 150)
+	for range 100 {
+		b.step()
+	}
+	before := len(b.order)
+	add("evil", 50)
+	for range 20 {
+		b.step()
+	}
+	if n := len(slices.DeleteFunc(slices.Clone(b.order[before:]), func(host string) bool { return host[:4] == "shop" })); n < 8 || n > 12 {
+		t.Errorf("%d of 20 turns were those of the namespace that rested", n)
+	}
+}
