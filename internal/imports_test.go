@@ -249,7 +249,7 @@ var forbidden = []struct {
 	advice  string
 }{
 	{
-		[]string{"internal/build", "internal/build/…", "internal/model", "internal/unit", "internal/router", "internal/plan", "internal/plan/…", "internal/finding", "internal/feature", "internal/feature/…", "internal/syntax/pcre", "internal/explain", "internal/command/leftover", "internal/syntax/nginxsyntax", "internal/source/file/manifest"},
+		[]string{"internal/build", "internal/build/…", "internal/model", "internal/unit", "internal/router", "internal/plan", "internal/plan/…", "internal/finding", "internal/feature", "internal/feature/…", "internal/syntax/address", "internal/syntax/pcre", "internal/explain", "internal/explain/report", "internal/model/prediction", "internal/command/leftover", "internal/syntax/nginxsyntax", "internal/source/file/manifest"},
 		[]string{
 			"os", "os/…", "io/ioutil", "path/filepath", "syscall", "net", "net/http", "net/http/…",
 			"log", "log/…", "math/rand", "math/rand/…", "crypto/rand", "k8s.io/client-go/…", "k8s.io/klog/…",
@@ -273,7 +273,7 @@ var forbidden = []struct {
 	},
 	{
 		[]string{"internal/controller"},
-		[]string{"internal/explain", "internal/command/…", "internal/adminapi", "internal/admission/review", "internal/admission"},
+		[]string{"internal/explain", "internal/explain/…", "internal/command/…", "internal/adminapi", "internal/admission/review", "internal/admission"},
 		"the controller serves: pass it a function that looks at what it has (Controller.Inspect)",
 	},
 }
@@ -282,6 +282,7 @@ var forbidden = []struct {
 var actors = map[string][]string{
 	"internal/nginx":             {"internal/controller", "internal/controller/trial", "internal/command/release", "internal/command/run", "internal/test/headgatetest", "test/…", "bench"},
 	"internal/dataplane":         {"internal/controller", "internal/controller/worker", "internal/command/dbg", "internal/command/instance", "internal/command/run", "internal/test/headgatetest", "test/…", "bench"},
+	"internal/stream/socket":     {"internal/stream"},
 	"internal/stream":            {"internal/command/run", "test/…", "bench"},
 	"internal/command/pod":       {"cmd/kubectl-headgate"},
 	"internal/command/run":       {"cmd/headgate"},
