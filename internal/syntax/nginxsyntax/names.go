@@ -15,19 +15,23 @@ type Names struct {
 	RequestZones, ConnectionZones []string
 }
 
+// maxText bounds what is read, in bytes. Names in a longer text are not found.
+const maxText = 1 << 20
+
 // own is what the names of Headgate's variables and zones begin with.
 const own = "hg_"
 
 var plain = regexp.MustCompile(`^[A-Za-z0-9_]{1,100}$`)
 
 // Defined are the names that a text for the http block defines. Those that only a server of its own
-// has are not among them. A text that can't be read defines none, since NGINX does not get it.
+// has are not among them. What NGINX would not take, NGINX reports: the names are those of what comes
+// before the first error.
 func Defined(text string) Names {
 	var n Names
-	http, err := Parse(text)
-	if err != nil {
+	if len(text) > maxText {
 		return n
 	}
+	http, _ := Parse(text)
 	for _, d := range http {
 		switch d.Name {
 		case "limit_req_zone":

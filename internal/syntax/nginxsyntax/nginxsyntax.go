@@ -34,7 +34,7 @@ func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Rea
 // maxDepth bounds how deep blocks are nested. NGINX has no such bound, but no more contexts.
 const maxDepth = 20
 
-// Parse reads a text. Its error is an *Error.
+// Parse reads a text. Its error is an *Error, beside which the directives before it are returned.
 func Parse(text string) ([]Directive, error) {
 	p := parser{text: text, line: 1}
 	return p.block(0)
@@ -68,7 +68,7 @@ func (p *parser) block(depth int) ([]Directive, error) {
 		var d Directive
 		words, end, err := p.words(&d.Line)
 		if err != nil {
-			return nil, err
+			return list, err
 		}
 		if len(words) > 0 {
 			d.Name, d.Args = words[0], words[1:]
@@ -76,24 +76,24 @@ func (p *parser) block(depth int) ([]Directive, error) {
 		switch {
 		case end == 0:
 			if depth > 0 {
-				return nil, p.fail(`a block is not closed by "}"`)
+				return list, p.fail(`a block is not closed by "}"`)
 			}
 			return list, nil
 		case end == '}':
 			if depth == 0 {
-				return nil, p.fail(`unexpected "}": it would close the block that the text is in`)
+				return list, p.fail(`unexpected "}": it would close the block that the text is in`)
 			}
 			return list, nil
 		case end == '{' && strings.HasSuffix(d.Name, "_by_lua_block"):
 			lua, err := p.lua()
 			if err != nil {
-				return nil, err
+				return list, err
 			}
 			d.Args = append(d.Args, lua)
 		case end == '{':
 			d.HasBlock = true
 			if d.Block, err = p.block(depth + 1); err != nil {
-				return nil, err
+				return list, err
 			}
 		}
 		list = append(list, d)

@@ -94,9 +94,20 @@ content_by_lua_block { local x = "}" }
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, text := range []string{"", " \n", "}", "map", "map;", "map $a $b {", "geo \"", "limit_req_zone;", "limit_req_zone zone=key:1m;"} {
+	for _, text := range []string{"", " \n", "}", "map", "map;", "map $a $b {", "geo \"", "limit_req_zone;", "limit_req_zone zone=key:1m;", strings.Repeat("map $a $b { }\n", 100_000)} {
 		if got := nginxsyntax.Defined(text); len(got.Variables)+len(got.RequestZones) > 0 {
 			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+// TestDefinedBeforeAnError: a mistake at the end takes no names away that tenants use while the last good text stays.
+func TestDefinedBeforeAnError(t *testing.T) {
+	t.Parallel()
+	for _, behind := range []string{"map $c $d { default 1;", "}", "a \"b;", "a", ";"} {
+		got := nginxsyntax.Defined("map $a $b { default 1; }\nlimit_req_zone $a zone=one:1m rate=1r/s;\n" + behind)
+		if want := (nginxsyntax.Names{Variables: []string{"b"}, RequestZones: []string{"one"}}); cmp.Diff(want, got) != "" {
+			t.Errorf("%q: %+v", behind, got)
 		}
 	}
 }
