@@ -17,7 +17,7 @@ var dictionaries = nginxconf.Dictionaries{Number: 1, Units: mib, Versions: mib, 
 
 // usualGlobals are those of an empty ConfigMap.
 func usualGlobals() model.Globals {
-	b := build.New(all.Features(), annotationPrefix)
+	b := build.New(all.Features(), "nginx.ingress.kubernetes.io")
 	g, findings := b.Globals(store.New(store.Settings{}, b.Refer))
 	if len(findings) > 0 {
 		panic(findings)
@@ -51,13 +51,4 @@ func environment(t testing.TB) nginxconf.Environment {
 		Resources: feature.Resources(all.Features()), Directives: feature.Directives(all.Features()),
 		RunDir: runDir, HealthPath: runDir, AccessLog: runDir, HTTPPort: 80, HTTPSPort: 443, Workers: 2,
 	}
-}
-
-func render(t testing.TB, env nginxconf.Environment, globals model.Globals, profiles []model.Profile) string {
-	t.Helper()
-	files, err := nginxconf.Render(env, globals, profiles, globals.Process.TLS.RejectUnknown, dictionaries)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(files[nginxconf.File])
 }

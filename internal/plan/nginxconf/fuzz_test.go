@@ -1,4 +1,4 @@
-package plan_test
+package nginxconf_test
 
 import (
 	"cmp"
@@ -39,7 +39,7 @@ func profileLine(t testing.TB) *regexp.Regexp {
 	client := by(model.HTTP, true)
 	client.AsClient = true
 	ways := []model.Profile{by(model.GRPC, false), by(model.GRPC, true), by(model.HTTP, true), client}
-	for line := range strings.SplitSeq(render(t, environment(t), usualGlobals(), ways), "\n") {
+	for line := range strings.SplitSeq(render(t, environment(t), builtGlobals(t), ways, dictionaries), "\n") {
 		forms = append(forms, regexp.QuoteMeta(strings.TrimSpace(line)))
 	}
 	for _, d := range feature.Directives(all.Features()) {
@@ -118,7 +118,7 @@ func FuzzTenant(f *testing.F) {
 	}
 	env := environment(f)
 	names, allowed := settingsOfRoutes(), profileLine(f)
-	base := strings.Split(render(f, env, usualGlobals(), nil), "\n")
+	base := strings.Split(render(f, env, builtGlobals(f), nil, dictionaries), "\n")
 	f.Fuzz(func(t *testing.T, hostName, path, one, two, three string, choice uint16) {
 		annotations := map[string]string{}
 		for i, name := range names {
@@ -149,6 +149,17 @@ func FuzzTenant(f *testing.F) {
 	})
 }
 
+// builtGlobals are those of an empty ConfigMap.
+func builtGlobals(t testing.TB) model.Globals {
+	t.Helper()
+	b := build.New(all.Features(), annotationPrefix)
+	g, findings := b.Globals(store.New(store.Settings{}, b.Refer))
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	return g
+}
+
 // desiredOf is what one Ingress asks for.
 func desiredOf(t *testing.T, hostName, path string, annotations map[string]string) *plan.Desired {
 	t.Helper()
@@ -166,7 +177,7 @@ func desiredOf(t *testing.T, hostName, path string, annotations map[string]strin
 		}}}},
 	}, false)
 	d := plan.NewDesired(nil)
-	d.Set(unit.Of(usualGlobals()))
+	d.Set(unit.Of(builtGlobals(t)))
 	for _, key := range s.All() {
 		built, _ := b.Unit(key, s)
 		if h, ok := built.Model.(model.Host); ok {
