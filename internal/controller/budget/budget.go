@@ -30,7 +30,7 @@ func (b *Budget) Take(now time.Time, limits model.Process) time.Duration {
 	return max(time.Millisecond, time.Duration((1-b.tokens)*float64(limits.ReloadInterval)))
 }
 
-// Refill has at least one reload in it.
+// Refill leaves at least one reload in it.
 func (b *Budget) Refill() { b.tokens = max(b.tokens, 1) }
 
 // Limits are the limits of reloads, which the process has only with its feature.

@@ -61,6 +61,7 @@ func trialFor(t feature.Trial) nginx.Trial {
 // How long trials may hold up a controller, which does nothing else meanwhile. What is over
 // waits for the next time.
 const (
+	// AtOnce is for units that are built together, InTurn for a turn of the backlog.
 	AtOnce = 30 * time.Second
 	InTurn = 500 * time.Millisecond
 	// trialRatio is how many times as long as trials took that could not be made, the next one waits at least.
