@@ -42,6 +42,7 @@ var knows = []struct {
 	{"internal/feature/all", []string{"internal/feature", "internal/feature/…"}, "it is a list of features and nothing else"},
 	{"internal/syntax/template", []string{"internal/finding", "internal/model"}, "it reads texts with variables: what they are used for is known by the feature"},
 	{"internal/syntax/address", []string{"internal/finding", "internal/model"}, "it reads addresses: who is compared with them, and what is asked there, is known by the feature"},
+	{"internal/syntax/quantity", nil, "it reads times and sizes: which may be is known by the feature"},
 	{"internal/syntax/header", nil, "it reads names and values: what sets headers is known by the feature"},
 	{"internal/syntax/snippet/argument", []string{"internal/syntax/pcre"}, "it reads arguments: which directives have them is for snippet"},
 	{"internal/syntax/snippet/program", []string{"internal/syntax/template"}, "a program is plain data for Lua"},

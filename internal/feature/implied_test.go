@@ -8,10 +8,11 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/syntax/quantity"
 )
 
 var (
-	size   = feature.Setting[int64]{Annotation: "size", Parse: feature.Size(0, 1000)}
+	size   = feature.Setting[int64]{Annotation: "size", Parse: quantity.Size(0, 1000)}
 	checks = feature.Setting[bool]{Annotation: "checks", Parse: feature.Either("on", "off"), OnInvalid: feature.Deny}
 	text   = feature.Setting[string]{Annotation: "text", Parse: func(text string) (string, error) { return text, nil }}
 )

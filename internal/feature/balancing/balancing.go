@@ -16,6 +16,7 @@ import (
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/model/resource"
+	"github.com/headgate/headgate/internal/syntax/quantity"
 	"github.com/headgate/headgate/internal/syntax/template"
 )
 
@@ -183,7 +184,7 @@ func parseSlowStart(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
-	d, err := feature.Duration(text)
+	d, err := quantity.Duration(text)
 	if err == nil && d != 0 && (d < minSlowStart || d > maxSlowStart) {
 		err = errors.New("must be 0, or from 1s to 15m")
 	}

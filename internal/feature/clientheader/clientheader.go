@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/syntax/quantity"
 )
 
 // Bounds of values. A client may have all large buffers at once, for each connection.
@@ -19,7 +20,7 @@ const (
 
 var (
 	first = feature.Setting[int64]{
-		Key: "client-header-buffer-size", Default: 1 << 10, Parse: feature.Size(minBuffer, maxBuffer), Scope: feature.ScopeProcess,
+		Key: "client-header-buffer-size", Default: 1 << 10, Parse: quantity.Size(minBuffer, maxBuffer), Scope: feature.ScopeProcess,
 		Doc: "The size of the buffer for the header of a request. What does not fit gets large-client-header-buffers.",
 	}
 	large = feature.Setting[buffers]{
@@ -48,7 +49,7 @@ func (b buffers) String() string { return b.text }
 func parseBuffers(text string) (buffers, error) {
 	count, size, _ := strings.Cut(strings.TrimSpace(text), " ")
 	n, err := feature.Int(1, maxBuffers)(count)
-	bytes, bad := feature.Size(minLarge, maxLarge)(size)
+	bytes, bad := quantity.Size(minLarge, maxLarge)(size)
 	if err != nil || bad != nil {
 		return buffers{}, fmt.Errorf("must be a number from 1 to %d, a space and a size from 1k to 1m, such as 4 8k", maxBuffers)
 	}

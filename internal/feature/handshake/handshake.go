@@ -12,6 +12,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/syntax/quantity"
 )
 
 const name = "handshake"
@@ -54,7 +55,7 @@ var (
 		Doc: "Caches TLS sessions, so that clients can resume them.",
 	}
 	sessionCacheSize = feature.Setting[int64]{
-		Key: "ssl-session-cache-size", Default: 10 << 20, Parse: feature.Size(minCache, maxCache), Scope: feature.ScopeProcess,
+		Key: "ssl-session-cache-size", Default: 10 << 20, Parse: quantity.Size(minCache, maxCache), Scope: feature.ScopeProcess,
 		Doc: "The size of the session cache. 1 MB is enough for about 4,000 sessions.",
 	}
 	sessionTimeout = feature.Setting[time.Duration]{
@@ -70,7 +71,7 @@ var (
 		Doc: "Keys for session tickets, of 48 or 80 bytes in base64, separated by commas. Tickets are made with the first one, and those of the others are taken: put a new key before the old one. Replicas with the same keys take each other's tickets. Without it, NGINX makes a key at each reload.",
 	}
 	bufferSize = feature.Setting[int64]{
-		Key: "ssl-buffer-size", Default: 4 << 10, Parse: feature.Size(minBuffer, maxBuffer), Scope: feature.ScopeProcess,
+		Key: "ssl-buffer-size", Default: 4 << 10, Parse: quantity.Size(minBuffer, maxBuffer), Scope: feature.ScopeProcess,
 		Doc: "The maximum size of a TLS record that is sent.",
 	}
 	earlyData = feature.Setting[bool]{
@@ -97,7 +98,7 @@ func order(text string) (string, error) {
 
 // timeout reads whole seconds: NGINX accepts no other times here.
 func timeout(text string) (time.Duration, error) {
-	d, err := feature.Duration(text)
+	d, err := quantity.Duration(text)
 	if err != nil || d < time.Second || d > maxTimeout || d%time.Second != 0 {
 		return 0, errors.New("must be a number with s, m, h or d (seconds without a unit), from one second to 365 days")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/syntax/address"
+	"github.com/headgate/headgate/internal/syntax/quantity"
 )
 
 // The protocols of checks.
@@ -160,7 +161,7 @@ func parseHost(text string) (string, error) {
 // between returns a parser of times from shortest to longest.
 func between(shortest, longest time.Duration) func(string) (time.Duration, error) {
 	return func(text string) (time.Duration, error) {
-		d, err := feature.Duration(text)
+		d, err := quantity.Duration(text)
 		if err != nil || d < shortest || d > longest {
 			return 0, fmt.Errorf("must be from %s to %s, with ms, s, m, h or d (seconds without a unit)", inUnits(shortest), inUnits(longest))
 		}

@@ -4,6 +4,7 @@ package http2
 import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/syntax/quantity"
 )
 
 const (
@@ -42,7 +43,7 @@ const (
 // sizeOfHeader declares a size that NGINX has not used since 1.19.7.
 func sizeOfHeader(key string) feature.Setting[int64] {
 	return feature.Setting[int64]{
-		Key: key, Parse: feature.Optional(feature.Size(0, maxSize)), Scope: feature.ScopeProcess,
+		Key: key, Parse: feature.Optional(quantity.Size(0, maxSize)), Scope: feature.ScopeProcess,
 		Doc: "Has no effect, as in ingress-nginx: " + insteadOfSize + ".",
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/syntax/quantity"
 )
 
 // Limits of values. NGINX has none, but a larger value is a typo.
@@ -27,7 +28,7 @@ var (
 		Doc: "Number of worker processes. auto: one for each CPU core.",
 	}
 	shutdownTimeout = feature.Setting[time.Duration]{
-		Key: "worker-shutdown-timeout", Default: 240 * time.Second, Parse: feature.Duration, Scope: feature.ScopeProcess,
+		Key: "worker-shutdown-timeout", Default: 240 * time.Second, Parse: quantity.Duration, Scope: feature.ScopeProcess,
 		Doc: "Maximum time for which old workers continue to serve their connections after a reload or at shutdown.",
 	}
 	reloadBurst = feature.Setting[int]{
@@ -35,8 +36,8 @@ var (
 		Doc: "Number of reloads that Ingresses can cause at once, by combinations of static settings that NGINX does not have yet. A change of this ConfigMap is not counted.",
 	}
 	reloadInterval = feature.Setting[time.Duration]{
-		Key: "reload-interval", Default: model.ReloadInterval, Parse: feature.Duration, Scope: feature.ScopeProcess,
-		Doc: "Time until Ingresses can cause one more reload. Meanwhile, the nearest stricter combination of static settings is used.",
+		Key: "reload-interval", Default: model.ReloadInterval, Parse: quantity.Duration, Scope: feature.ScopeProcess,
+		Doc: "Time until Ingresses can cause one more reload; a part of it while the workers of few earlier reloads serve connections. A namespace that had none in this time gets one in any case. Meanwhile, the nearest stricter combination of static settings is used.",
 	}
 	reloadGenerations = feature.Setting[int]{
 		Key: "reload-generations", Default: model.OldGenerations, Parse: feature.Int(1, maxReloads), Scope: feature.ScopeProcess,
@@ -95,7 +96,7 @@ var (
 		Doc: "Protocols that clients may ask backends to change to by the header Upgrade, separated by commas. For others, the header is removed.",
 	}
 	backendAge = feature.Setting[time.Duration]{
-		Key: "upstream-keepalive-time", Default: time.Hour, Parse: feature.Duration, Scope: feature.ScopeProcess,
+		Key: "upstream-keepalive-time", Default: time.Hour, Parse: quantity.Duration, Scope: feature.ScopeProcess,
 		Doc: "Maximum age of a connection to an endpoint.",
 	}
 )

@@ -10,6 +10,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/model/prediction"
+	"github.com/headgate/headgate/internal/syntax/quantity"
 )
 
 const name = "proxying"
@@ -50,7 +51,7 @@ var (
 		Doc: "Reads the whole request body before the request is sent to the backend.",
 	}
 	bufferSize = feature.Setting[int64]{
-		Annotation: "proxy-buffer-size", Key: "proxy-buffer-size", Default: 4 * kib, Parse: feature.Size(1, maxBuffer), Risk: feature.Low,
+		Annotation: "proxy-buffer-size", Key: "proxy-buffer-size", Default: 4 * kib, Parse: quantity.Size(1, maxBuffer), Risk: feature.Low,
 		Doc: "Size of one response buffer, rounded up to a power of two. The headers of a response must fit into it.",
 	}
 	buffers = feature.Setting[int]{
@@ -58,19 +59,19 @@ var (
 		Doc: "Number of buffers for one response, rounded up to a power of two.",
 	}
 	bodySize = feature.Setting[int64]{
-		Annotation: "proxy-body-size", Key: "proxy-body-size", Default: mib, Parse: feature.Size(0, maxBody), Risk: feature.Medium,
+		Annotation: "proxy-body-size", Key: "proxy-body-size", Default: mib, Parse: quantity.Size(0, maxBody), Risk: feature.Medium,
 		Doc: "Maximum size of a request body. Requests with a larger body are answered 413. 0: no limit.",
 	}
 	bodyBuffer = feature.Setting[int64]{
-		Annotation: "client-body-buffer-size", Key: "client-body-buffer-size", Default: 8 * kib, Parse: feature.Size(0, maxBody), Risk: feature.Low,
+		Annotation: "client-body-buffer-size", Key: "client-body-buffer-size", Default: 8 * kib, Parse: quantity.Size(0, maxBody), Risk: feature.Low,
 		Doc: "Maximum size of the part of a request body that is kept in memory, rounded up to a power of two, from 1k to 8m. The rest is written to a file.",
 	}
 	busyBuffers = feature.Setting[int64]{
-		Annotation: "proxy-busy-buffers-size", Key: "proxy-busy-buffers-size", Default: 0, Parse: feature.Optional(feature.Size(1, maxBuffers*maxBuffer)), Risk: feature.Low,
+		Annotation: "proxy-busy-buffers-size", Key: "proxy-busy-buffers-size", Default: 0, Parse: feature.Optional(quantity.Size(1, maxBuffers*maxBuffer)), Risk: feature.Low,
 		Doc: "Maximum size of the buffers that are sent to the client while the response is still being read, rounded up to a power of two. It is at least one buffer and at most half of all buffers. The default is two buffers.",
 	}
 	tempFile = feature.Setting[int64]{
-		Annotation: "proxy-max-temp-file-size", Key: "proxy-max-temp-file-size", Default: gib, Parse: feature.Size(0, maxFile), Risk: feature.Low,
+		Annotation: "proxy-max-temp-file-size", Key: "proxy-max-temp-file-size", Default: gib, Parse: quantity.Size(0, maxFile), Risk: feature.Low,
 		Doc: "Maximum size of the temporary file for a response that does not fit into the buffers, rounded up to a power of two; at least one buffer. 0 disables the file.",
 	}
 	httpVersion = feature.Setting[bool]{

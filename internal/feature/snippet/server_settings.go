@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/syntax/quantity"
 	"github.com/headgate/headgate/internal/syntax/snippet"
 )
 
@@ -89,7 +90,7 @@ func (k keyed) holds(v feature.Values, s snippet.Setting) bool {
 
 // reaches compares a word of a key with one of a directive: sizes, times and flags.
 func reaches(is, asked string) bool {
-	if size, limit := feature.Size(0, 1<<40), int64(0); strings.HasSuffix(asked, "s") {
+	if size, limit := quantity.Size(0, 1<<40), int64(0); strings.HasSuffix(asked, "s") {
 		n, err := seconds(asked)
 		limit, sizeErr := size(strings.TrimSuffix(is, "s"))
 		return err == nil && sizeErr == nil && limit >= int64(n)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/model/logging"
+	"github.com/headgate/headgate/internal/syntax/quantity"
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
@@ -25,7 +26,7 @@ var (
 		Doc: "Tries another endpoint of a TCP service if one can't be connected to.",
 	}
 	nextTimeout = feature.Setting[time.Duration]{
-		Key: "proxy-stream-next-upstream-timeout", Default: 600 * time.Second, Parse: feature.Duration, Scope: feature.ScopeProcess,
+		Key: "proxy-stream-next-upstream-timeout", Default: 600 * time.Second, Parse: quantity.Duration, Scope: feature.ScopeProcess,
 		Doc: "Maximum time in which endpoints of a TCP service are tried. 0 is without limit.",
 	}
 	tries = feature.Setting[int]{
@@ -69,7 +70,7 @@ func Feature() feature.Feature {
 }
 
 func positive(text string) (time.Duration, error) {
-	d, err := feature.Duration(text)
+	d, err := quantity.Duration(text)
 	if err == nil && d == 0 {
 		return 0, errors.New("must be greater than 0")
 	}
