@@ -69,6 +69,9 @@ const (
 	// NoEffect is a valid setting that Headgate has nothing to do with: it changes nothing, and
 	// nothing is missing.
 	NoEffect Code = "NoEffect"
+	// Unexpected is a setting that is followed as it is written, and does something else than
+	// its author may expect.
+	Unexpected Code = "Unexpected"
 	// Bypassed is a setting that does not apply to connections that are passed through.
 	Bypassed Code = "Bypassed"
 	// UnavailablePort is a TCP or UDP port that can't be opened: it is reserved, in use or

@@ -9,16 +9,16 @@ type Severity string
 const (
 	// Denial is for what makes requests be answered 503.
 	Denial Severity = "denial"
-	// Error is for what is not served as written.
+	// Error is for what is not served as written, and stays so until an object is changed.
 	Error Severity = "error"
-	// Notice is for what is served as written.
+	// Notice is for what is served as written, or will be by itself.
 	Notice Severity = "notice"
 )
 
 // Severity is that of all findings of a code, unless they deny requests.
 func (c Code) Severity() Severity {
 	switch c {
-	case OldPrefix, NoEffect, HostOutsideTLS, HostShared, IncompleteChain, Expires, NoOCSPResponse, Waits, GivenUp, Unresolved, Unhealthy, OldVersion:
+	case OldPrefix, NoEffect, Unexpected, HostOutsideTLS, HostShared, IncompleteChain, Expires, NoOCSPResponse, Waits, Unresolved, Unhealthy, OldVersion:
 		return Notice
 	}
 	return Error

@@ -48,6 +48,7 @@ func rules() []rule {
 		{finding.UnknownAnnotation, Warn, Warn, Warn, "It has no effect."},
 		{finding.OldPrefix, Warn, Warn, Warn, "It has no effect."},
 		{finding.NoEffect, Warn, Warn, Warn, "Nothing is missing without it."},
+		{finding.Unexpected, Warn, Warn, Warn, "It is served as written."},
 		{finding.UnknownKey, Never, Never, Never, "It is about the ConfigMap."},
 		{finding.Expires, Never, Never, Never, "It is about certificates in use."},
 		{finding.NoOCSPResponse, Never, Never, Never, "It is about certificates in use."},

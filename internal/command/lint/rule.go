@@ -7,7 +7,7 @@ import (
 	"github.com/headgate/headgate/internal/finding"
 )
 
-// A Severity is whether something is not served as written.
+// A Severity is whether something is not served as written, as that of package finding.
 type Severity string
 
 // The severities.
@@ -76,6 +76,8 @@ func rules() []rule {
 			"It has no effect. Remove it."},
 		{finding.NoEffect, "A valid setting that Headgate has nothing to do with",
 			"The message has the reason. Nothing is missing without it."},
+		{finding.Unexpected, "A setting that does something else than it seems",
+			"It is served as written. The message says what it does; change it if something else was meant."},
 		{finding.Unresolved, "A DNS name without known addresses",
 			"Check the name and its DNS servers."},
 		{finding.Unhealthy, "Endpoints whose health check fails",

@@ -40,7 +40,7 @@ func reportBypass(s *snippet.Snippet, setting feature.AnySetting, guards []strin
 		}
 	}
 	if len(answers) > 0 && len(guards) > 0 {
-		out.Warn(setting, finding.Bypassed, "it answers "+strings.Join(answers, ", ")+" before "+strings.Join(guards, " and "),
+		out.Warn(setting, finding.Unexpected, "it answers "+strings.Join(answers, ", ")+" before "+strings.Join(guards, " and "),
 			"clients get these answers without being authenticated or limited, as in NGINX")
 	}
 }

@@ -2,7 +2,9 @@ package snippet
 
 import (
 	"embed"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/headgate/headgate/internal/syntax/template"
 
@@ -129,12 +131,14 @@ func (f *follower) followAll(server bool) {
 		f.seen[s.Name]++
 		switch {
 		case server && u.covered:
-			f.warn(s, "it does not apply to the paths of Ingresses, which have a value of their own"+instead(u))
+			f.idle(s, "it does not apply to the paths of Ingresses, which have a value of their own"+instead(u, s))
 		case u.follow != nil:
 			u.follow(f, s)
 		case len(u.annotations) > 0:
-			if _, ok := u.annotations[0].text(s); !ok || f.seen[s.Name] > 1 && u.once {
-				f.warn(s, "only one without variables is supported"+instead(u))
+			if f.seen[s.Name] > 1 && u.once {
+				f.warn(s, "only the first one of several is followed")
+			} else if _, ok := u.annotations[0].text(s); !ok {
+				f.warn(s, "values with variables are not supported")
 			}
 		case u.reason != "":
 			f.warn(s, u.reason)
@@ -142,14 +146,28 @@ func (f *follower) followAll(server bool) {
 	}
 }
 
-func instead(u use) string {
-	if len(u.annotations) == 0 {
+// instead names the annotations that do the same, if they take the directive's value.
+func instead(u use, s snippet.Setting) string {
+	var names []string
+	for _, a := range u.annotations {
+		text, ok := a.text(s)
+		if !ok {
+			return ""
+		}
+		names = append(names, fmt.Sprintf("%s: %q", a.name, text))
+	}
+	if names == nil {
 		return ""
 	}
-	return "; use the annotation " + u.annotations[0].name
+	return "; for these, use the annotation " + strings.Join(names, " and ")
 }
 
-// warn reports a directive that does nothing.
+// idle reports a directive that does nothing in ingress-nginx either, and warn one that would
+// there.
+func (f *follower) idle(s snippet.Setting, message string) {
+	f.report.Warn(f.setting, finding.NoEffect, s.Where()+": "+message, "nothing is missing: it has no effect in ingress-nginx either")
+}
+
 func (f *follower) warn(s snippet.Setting, message string) {
 	f.report.Warn(f.setting, finding.NotSupported, s.Where()+": "+message, "the directive has no effect")
 }

@@ -93,15 +93,21 @@ func argument(i int) func(snippet.Setting) (string, bool) {
 	return func(s snippet.Setting) (string, bool) { return s.Arguments[i], true }
 }
 
-// redirect is an argument of proxy_redirect. A single one, "off" or "default", does nothing:
+// redirect is an argument of proxy_redirect. The second one may have variables. A single one, "off" or "default", does nothing:
 // the name of the backend is that of no Location header.
 func redirect(i int) func(snippet.Setting) (string, bool) {
 	return func(s snippet.Setting) (string, bool) {
 		if len(s.Arguments) == 1 {
 			return "off", true
 		}
-		return s.Arguments[i], !hasVariables(s)
+		return s.Arguments[i], !isVariable(s.Values[i]) || i == 1 && taken(s.Arguments[i])
 	}
+}
+
+// taken reports whether an annotation may have the variables of a text.
+func taken(text string) bool {
+	_, err := template.Parse(text, false)
+	return err == nil
 }
 
 // cookieRule is one rule, or off.
@@ -110,7 +116,9 @@ func cookieRule(s snippet.Setting) (string, bool) {
 }
 
 func hasVariables(s snippet.Setting) bool {
-	return slices.ContainsFunc(s.Values, func(t template.Template) bool {
-		return slices.ContainsFunc(t, func(p template.Piece) bool { return p.Variable != "" })
-	})
+	return slices.ContainsFunc(s.Values, isVariable)
+}
+
+func isVariable(t template.Template) bool {
+	return slices.ContainsFunc(t, func(p template.Piece) bool { return p.Variable != "" })
 }

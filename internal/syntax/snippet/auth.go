@@ -22,7 +22,7 @@ var inAuth = sync.OnceValue(func() map[string]kind {
 	} {
 		k := directives()[name]
 		k.take = func(p *parser, _ *scope, d *directive) error {
-			p.warn(d, "the directive has no effect on the call of an auth service")
+			p.idle(d, "the directive has no effect on the call of an auth service")
 			return nil
 		}
 		all[name] = k
@@ -67,7 +67,9 @@ func ownHeaders(place Place) string {
 
 // warnOwn says that a header is sent twice.
 func (p *parser) warnOwn(s *scope, d *directive, name string) {
-	if strings.Contains(ownHeaders(s.place), strings.ToLower(name)+" ") {
+	if s.in == inLocation {
+		p.idle(d, passesNothing)
+	} else if strings.Contains(ownHeaders(s.place), strings.ToLower(name)+" ") {
 		p.warn(d, "requests have a header %s already: both lines are sent, and servers may refuse that or read the first one", name)
 	}
 }

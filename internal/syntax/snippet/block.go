@@ -2,6 +2,7 @@ package snippet
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	crossplane "github.com/nginxinc/nginx-go-crossplane"
@@ -131,8 +132,14 @@ func (p *parser) refuseIn(s *scope, r Refusal) {
 
 func closedSteps() []program.Step { return []program.Step{{Return: 503}} }
 
+// warn is about a directive that does something else than it seems, and idle about one that does
+// nothing.
 func (p *parser) warn(d *directive, format string, values ...any) {
 	p.out.Warnings = append(p.out.Warnings, Warning{Line: d.Line, Directive: d.Directive, Message: fmt.Sprintf(format, values...)})
+}
+
+func (p *parser) idle(d *directive, message string) {
+	p.out.Warnings = append(p.out.Warnings, Warning{Line: d.Line, Directive: d.Directive, Message: message, Idle: true})
 }
 
 // finish gives the program its effects, when all of a block is known: what an if inherits
@@ -209,11 +216,27 @@ func (p *parser) location(s *scope, d *directive) error {
 	}
 	b := &block{program: &l.Program, location: l}
 	s.block.inner = append(s.block.inner, b)
+	before := len(p.out.Warnings)
 	p.run(&scope{in: inLocation, place: s.place, block: b, outer: s, steps: &l.Steps, seen: map[string]bool{}}, d.Block)
-	if !l.Internal && !ends(l.Steps) && !b.base.deniesAll() && !b.base.closed {
-		p.warn(d, "a location of a snippet has no backend and no files: requests that its directives let pass get 404")
-	}
+	p.explainLocation(b, d, before)
 	return nil
+}
+
+// explainLocation leaves one warning, or the refusal, for one cause. Where the location is closed,
+// or has no backend, what its directives do follows from that. Before is how many warnings there
+// were before the location.
+func (p *parser) explainLocation(b *block, d *directive, before int) {
+	within := p.out.Warnings[before:]
+	if b.base.closed {
+		p.out.Warnings = p.out.Warnings[:before]
+		return
+	}
+	if l := b.location; l.Internal || ends(l.Steps) || b.base.deniesAll() {
+		return
+	}
+	within = slices.DeleteFunc(within, func(w Warning) bool { return w.Idle })
+	p.out.Warnings = p.out.Warnings[:before+len(within)]
+	p.warn(d, "a location of a snippet has no backend and no files: requests that its directives let pass get 404")
 }
 
 // ends reports whether steps answer all requests, or have them routed again.

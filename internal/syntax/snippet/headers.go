@@ -103,6 +103,9 @@ func (p *parser) moreHeaders(s *scope, d *directive) error {
 	if len(headers) == 0 {
 		return errors.New("there is no header")
 	}
+	if !like.Clear {
+		p.warnUnquoted(d)
+	}
 	to := &s.effects.ResponseHeaders
 	if input {
 		to = &s.effects.InputHeaders
@@ -112,6 +115,15 @@ func (p *parser) moreHeaders(s *scope, d *directive) error {
 		*to = append(*to, h)
 	}
 	return nil
+}
+
+// warnUnquoted is about a value that stands apart from its name, and so is the name of a second header.
+func (p *parser) warnUnquoted(d *directive) {
+	for i, text := range d.Args[1:] {
+		if name := d.Args[i]; strings.HasSuffix(name, ":") && !strings.Contains(text, ":") && !strings.HasPrefix(text, "-") {
+			p.warn(d, "%q and %q are two headers without a value, and both are removed; for one with a value, write \"%s %s\" in quotes", name, text, name, text)
+		}
+	}
 }
 
 // readOption reads one option. Several of a kind add up.

@@ -109,7 +109,7 @@ func describe(t *testing.T, s *Snippet) []byte {
 		fmt.Fprintf(&b, "refusal on line %d: %s: %s (instead: %s; effect: %s; guards: %t)\n", r.Line, r.Directive, r.Reason, r.Instead, r.Effect, r.Guards)
 	}
 	for _, w := range s.Warnings {
-		fmt.Fprintf(&b, "warning on line %d: %s: %s\n", w.Line, w.Directive, w.Message)
+		fmt.Fprintf(&b, "warning on line %d: %s: %s (idle: %t)\n", w.Line, w.Directive, w.Message, w.Idle)
 	}
 	if s.Defines != nil {
 		line(0, "defines", s.Defines)

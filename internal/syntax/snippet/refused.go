@@ -43,7 +43,7 @@ func (p *parser) tryFiles(_ *scope, d *directive) error {
 	if d.Args[len(d.Args)-1] != "=404" {
 		return fmt.Errorf(`there are no files: the last parameter must be "=404"`)
 	}
-	p.warn(d, "there are no files: the location answers 404")
+	p.idle(d, "there are no files: what nothing else answers gets 404 in any case")
 	return nil
 }
 
@@ -92,10 +92,20 @@ func refusalOf(d *directive) Refusal {
 	r := Refusal{Line: d.Line, Directive: d.Directive, Guards: true}
 	if list, ok := listedRefusal(d.Directive); ok {
 		r.Reason, r.Instead, r.Guards = list.reason, list.instead, list.guards || list.handles
+		if joinsCookies(d) {
+			r.Reason += "; this one is not needed: clients get each cookie of the auth service by itself. Remove the block"
+		}
 	} else if r.Reason = "the directive is not supported"; !isKnown(d.Directive) {
 		r.Reason = "unknown directive"
 	}
 	return r
+}
+
+// joinsCookies recognises the program in the documentation of oauth2-proxy, by which clients get a cookie
+// that is in parts.
+func joinsCookies(d *directive) bool {
+	text := strings.Join(d.Args, " ")
+	return d.Directive == "access_by_lua_block" && strings.Contains(text, "Set-Cookie") && strings.Contains(text, "auth_cookie")
 }
 
 // listedRefusal is the first one of a directive.

@@ -17,7 +17,8 @@ type Report[S any] interface {
 	Warn(setting S, code finding.Code, message, effect string)
 }
 
-// ReportTo reports what of a snippet is not followed, and denies for what may control access.
+// ReportTo reports what of a snippet is not followed, or is and may surprise, and denies for what
+// may control access.
 func ReportTo[S any](s *Snippet, setting S, out Report[S]) {
 	for _, r := range s.Refusals {
 		message := at(r.Line, r.Directive) + r.Reason
@@ -31,7 +32,11 @@ func ReportTo[S any](s *Snippet, setting S, out Report[S]) {
 		}
 	}
 	for _, w := range s.Warnings {
-		out.Warn(setting, finding.NotSupported, at(w.Line, w.Directive)+w.Message, "it acts as in NGINX")
+		code, effect := finding.Unexpected, "it acts as in NGINX"
+		if w.Idle {
+			code, effect = finding.NoEffect, "nothing is missing: it has none in NGINX either"
+		}
+		out.Warn(setting, code, at(w.Line, w.Directive)+w.Message, effect)
 	}
 }
 

@@ -86,6 +86,9 @@ func settings() map[string]setting {
 	return all
 }
 
+// passesNothing is about what acts on requests to a backend, in a location of the snippet's own.
+const passesNothing = "the location passes no requests on, so the directive has no effect"
+
 // takeSetting takes a setting. In a location of the snippet's own there is nothing that it
 // could act on.
 func (s setting) takeSetting(p *parser, at *scope, d *directive) error {
@@ -104,7 +107,7 @@ func (s setting) takeSetting(p *parser, at *scope, d *directive) error {
 		}
 	}
 	if at.in == inLocation {
-		p.warn(d, "the location passes no requests on, so the directive has no effect")
+		p.idle(d, passesNothing)
 		return nil
 	}
 	p.out.Settings = append(p.out.Settings, of)

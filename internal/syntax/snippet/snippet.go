@@ -35,7 +35,8 @@ type Snippet struct {
 	Settings []Setting
 	// Refusals are the directives that are not taken, in their order.
 	Refusals []Refusal
-	// Warnings are about directives that are taken and do something else than it seems.
+	// Warnings are about directives that are taken and do something else than it seems, or
+	// nothing.
 	Warnings []Warning
 	// Defines are the variables that the text sets, sorted. NGINX knows them in all snippets.
 	Defines []string
@@ -71,4 +72,6 @@ type Warning struct {
 	Line      int
 	Directive string
 	Message   string
+	// Idle is set where the directive does nothing, in NGINX as here.
+	Idle bool
 }
