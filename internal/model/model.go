@@ -193,6 +193,8 @@ type Name struct {
 	// Certificate is the hash of the certificate that the name shows, or
 	// empty for the default certificate.
 	Certificate string
+	// Covers are the only names for which an alias for several has TLS and the Certificate.
+	Covers []string
 	// Namespace is that of the oldest Ingress with the name, whose share of NGINX's
 	// memory and time it takes; empty if there is none.
 	Namespace string
@@ -270,6 +272,8 @@ type Globals struct {
 	Default Profile
 	// Files are what it names as files.
 	Files []Content
+	// Common are profiles that many Ingresses ask for, without Default.
+	Common []Profile
 	// Unguarded is set where a text of the administrator is missing that may control access: all
 	// requests are refused.
 	Unguarded bool

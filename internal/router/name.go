@@ -83,10 +83,10 @@ func (r *Router) Certificate(hostName string) (Name, bool) {
 	if err != nil {
 		return Name{}, false
 	}
-	if name.HasTLS {
+	above, ok := model.WildcardAbove(hostName)
+	if name.HasTLS || slices.Contains(name.Covers, hostName) || ok && slices.Contains(name.Covers, above) {
 		return name, true
 	}
-	above, ok := model.WildcardAbove(hostName)
 	if name.By != ByName || !ok {
 		return Name{}, false
 	}
@@ -98,7 +98,7 @@ func (r *Router) Certificate(hostName string) (Name, bool) {
 }
 
 func unpack(p unit.PackedName, name string, by By) Name {
-	return Name{model.Name{Name: name, Host: p.Host, Owner: p.Owner, Redirect: p.Redirect, HasTLS: p.HasTLS, Certificate: p.Certificate}, by}
+	return Name{model.Name{Name: name, Host: p.Host, Owner: p.Owner, Redirect: p.Redirect, HasTLS: p.HasTLS, Certificate: p.Certificate, Covers: slices.Sorted(maps.Keys(p.Covers))}, by}
 }
 
 func (r *Router) nameUnit(name string, by By) (Name, error) {

@@ -201,15 +201,23 @@ func FromName(n model.Name) Unit {
 
 // A PackedName is the payload of a name.
 type PackedName struct {
-	Host        string `json:"host"`
-	Owner       string `json:"owner,omitempty"`
-	Redirect    bool   `json:"redirect,omitempty"`
-	HasTLS      bool   `json:"has_tls,omitempty"`
-	Certificate string `json:"certificate,omitempty"`
+	Host        string          `json:"host"`
+	Owner       string          `json:"owner,omitempty"`
+	Redirect    bool            `json:"redirect,omitempty"`
+	HasTLS      bool            `json:"has_tls,omitempty"`
+	Certificate string          `json:"certificate,omitempty"`
+	Covers      map[string]bool `json:"covers,omitempty"`
 }
 
 func packName(n model.Name) PackedName {
-	return PackedName{n.Host, n.Owner, n.Redirect, n.HasTLS, n.Certificate}
+	p := PackedName{Host: n.Host, Owner: n.Owner, Redirect: n.Redirect, HasTLS: n.HasTLS, Certificate: n.Certificate}
+	for _, name := range n.Covers {
+		if p.Covers == nil {
+			p.Covers = make(map[string]bool, len(n.Covers))
+		}
+		p.Covers[name] = true
+	}
+	return p
 }
 
 // FromNamePatterns packs the aliases that stand for more than one name.

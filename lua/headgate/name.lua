@@ -7,7 +7,8 @@ local string_sub = string.sub
 local DOT, DASH, UNDERSCORE = 46, 45, 95
 
 
--- compile(unit, name) -> { name, host, owner, redirect, has_tls, certificate }
+-- compile(unit, name) -> { name, host, owner, redirect, has_tls, certificate, covers }. Covers are the
+-- names for which an alias for more than one has TLS.
 function _M.compile(unit, name)
     if type(unit.host) ~= "string" then
         error("a name without a host", 0)

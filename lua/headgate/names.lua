@@ -82,6 +82,11 @@ function _M.with_tls(found, client_name, revision)
     if found.has_tls then
         return found
     end
+    local covers = found.covers
+    if covers then
+        local wildcard = name.wildcard(client_name)
+        return (covers[client_name] or wildcard and covers[wildcard]) and found or nil
+    end
     -- A wildcard has answered already, and the default has none above it.
     if found.name ~= client_name then
         return nil

@@ -176,6 +176,19 @@ func (p Parsed) Covers(name string) bool {
 	return p.leaf.VerifyHostname(name) == nil
 }
 
+// maxNames is how many names of a certificate DNSNames returns. Authorities issue at most 100.
+const maxNames = 100
+
+// DNSNames are the names that the certificate is for, in lower case, at most maxNames.
+func (p Parsed) DNSNames() []string {
+	names := make([]string, 0, min(len(p.leaf.DNSNames), maxNames))
+	for _, name := range p.leaf.DNSNames[:min(len(p.leaf.DNSNames), maxNames)] {
+		names = append(names, strings.ToLower(name))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // CommonNameCovers is the old rule, for certificates without alternative names.
 func (p Parsed) CommonNameCovers(name string) bool {
 	if p.hasSAN || p.leaf.Subject.CommonName == "" {

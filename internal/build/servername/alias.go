@@ -124,12 +124,35 @@ func (b *Builder) alias(alias string, v View) (n model.Name, certificate *model.
 			continue
 		}
 		n = model.Name{Name: alias, Host: leads.host}
-		if parsed := leads.certificate; parsed != nil && model.KindOfAlias(alias) <= model.LeadingWildcard && parsed.Covers(alias) {
-			n.HasTLS, n.Certificate, certificate = true, parsed.Certificate.Hash, parsed.Certificate
+		if parsed, _ := b.aliasCertificate(alias, ing, leads, v); parsed != nil {
+			n.Certificate, certificate = parsed.Certificate.Hash, parsed.Certificate
+			if n.HasTLS = parsed.Covers(alias); !n.HasTLS {
+				n.Covers = parsed.DNSNames()
+			}
 		}
 		return n, certificate, ing, b.aliasesLost(alias, spec.ObjectName(ing), []*networkingv1.Ingress{ing}, v)
 	}
 	return model.Name{}, nil, nil, b.aliasesLost(alias, "", nil, v)
+}
+
+// aliasCertificate is the certificate that an alias shows, nil for none: that of its host if it is for
+// the alias, or else one of the TLS section of its Ingress that is, which own has found. An alias for
+// more than one name shows that of its host for the names that it is for.
+func (b *Builder) aliasCertificate(alias string, ing *networkingv1.Ingress, leads naming, v View) (parsed *certificate.Parsed, own *search) {
+	kind := model.KindOfAlias(alias)
+	if kind <= model.LeadingWildcard {
+		if leads.certificate != nil && leads.certificate.Covers(alias) {
+			return leads.certificate, nil
+		}
+		own = &search{builder: b, view: v, ingress: ing, name: alias}
+		if _, parsed = own.run(); parsed != nil && parsed.Covers(alias) {
+			return parsed, own
+		}
+	}
+	if kind == model.OneName {
+		return nil, nil
+	}
+	return leads.certificate, nil
 }
 
 // namings are what aliases lead to, as long as the View shows the same.

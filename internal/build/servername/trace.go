@@ -7,6 +7,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/headgate/headgate/internal/build/certificate"
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -69,13 +70,19 @@ func (b *Builder) traceName(name string, v View) Trace {
 		}
 	}
 	if len(trace.Rules) > 0 || trace.Alias != nil || trace.RedirectAlias {
-		trace.Certificate = b.traceCertificate(host, v)
+		parsed, s := b.hostCertificate(host, v)
+		if trace.Alias != nil {
+			if of, own := b.aliasCertificate(name, trace.Alias, b.naming(trace.Alias, v), v); own != nil {
+				parsed, s, host = of, own, name
+			}
+		}
+		trace.Certificate = traceOf(parsed, s, host)
 	}
 	return trace
 }
 
-func (b *Builder) traceCertificate(host string, v View) *CertificateTrace {
-	parsed, s := b.hostCertificate(host, v)
+// traceOf says what a search found for a host, and parsed is the certificate of it.
+func traceOf(parsed *certificate.Parsed, s *search, host string) *CertificateTrace {
 	if s == nil {
 		return nil
 	}
