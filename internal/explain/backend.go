@@ -63,6 +63,9 @@ func (x *explainer) explainBackend(key, role string) {
 		}
 		if said.Why == "" {
 			said.Why = whyNothing(trace)
+			if trace.Addresses == nil {
+				said.Unresolved = trace.ExternalName
+			}
 		}
 	}
 	x.out.Backends = append(x.out.Backends, said)

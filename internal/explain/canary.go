@@ -54,8 +54,12 @@ func (x *explainer) choose(p model.Policy, won *model.Route, canaries []report.B
 }
 
 // endpoints is the number of endpoints in use of a backend of the route.
+// A name that was not looked up counts as one.
 func (x *explainer) endpoints(backend string) int {
 	for _, b := range x.out.Backends {
+		if b.Key == backend && b.Unresolved != "" {
+			return 1
+		}
 		if b.Key == backend {
 			return len(b.Used)
 		}
@@ -73,7 +77,7 @@ func (x *explainer) backendAnswer(won *model.Route) report.Answer {
 		return report.Answer{Backend: at, Endpoints: x.endpoints(at), Why: x.chosen.Why}
 	}
 	for _, b := range x.out.Backends {
-		if len(b.Used) == 0 || b.Role == report.CanaryBackend || b.Role == report.ErrorBackend {
+		if len(b.Used) == 0 && b.Unresolved == "" || b.Role == report.CanaryBackend || b.Role == report.ErrorBackend {
 			continue
 		}
 		why := "it is the route's backend"
@@ -83,7 +87,10 @@ func (x *explainer) backendAnswer(won *model.Route) report.Answer {
 		case report.DefaultBackend:
 			why = "it is the default backend"
 		}
-		return report.Answer{Backend: b.Key, Endpoints: len(b.Used), Why: why + x.unless()}
+		if b.Unresolved != "" {
+			why += "; the addresses of " + b.Unresolved + " are looked up by the controller alone"
+		}
+		return report.Answer{Backend: b.Key, Endpoints: x.endpoints(b.Key), Why: why + x.unless()}
 	}
 	if won.Default {
 		return report.Answer{Status: notFound, Why: "the default backend has no endpoint" + x.unless()}

@@ -127,6 +127,7 @@ func (x *explainer) run() {
 	}
 	if won != nil {
 		x.explainBackends(won, h.trace.Routes[decision.Route.Index])
+		x.noteParts(won)
 	}
 	x.explainProcess(x.out.Request.Scheme == "https")
 	x.answer(decision, won)

@@ -20,7 +20,7 @@ func (x *explainer) policies(settings []feature.Reading) []report.Policy {
 	for i, s := range settings {
 		p := report.Policy{
 			Feature: s.Feature, Setting: cmp.Or(s.Annotation, s.Key), Value: s.Value, From: string(s.From),
-			Written: s.Written, By: s.By, Where: s.Where, Rejected: s.Refused, Denies: s.Denies,
+			Written: s.Written, By: s.By, Where: s.Where, Rejected: s.Refused, Denies: s.Denies, Idle: s.Idle,
 		}
 		switch {
 		case s.KeyDenies && !s.Denies:
@@ -35,6 +35,26 @@ func (x *explainer) policies(settings []feature.Reading) []report.Policy {
 		list[i] = p
 	}
 	return list
+}
+
+// noteParts says which annotations have no part in the request on its route.
+func (x *explainer) noteParts(won *model.Route) {
+	for i := range x.out.Policies {
+		p := &x.out.Policies[i]
+		if p.From != string(feature.FromAnnotation) || p.Rejected || p.Idle != "" {
+			continue
+		}
+		q := x.simulated(won, x.out.Request.Scheme)
+		for _, f := range x.Features {
+			if f.Name != p.Feature || f.Part == nil {
+				continue
+			}
+			if at := slices.IndexFunc(won.Policies, func(other model.Policy) bool { return other.Feature == f.Name }); at >= 0 {
+				q.Policy = won.Policies[at].Value
+			}
+			p.Idle = f.Part(q, p.Setting, p.Value)
+		}
+	}
 }
 
 // configMap returns the name of the ConfigMap with the keys, empty if there is none.

@@ -59,10 +59,15 @@ func (x *explainer) admissions(scheme string) (list []prediction.Answer) {
 func (x *explainer) simulated(won *model.Route, scheme string) prediction.Request {
 	r := x.out.Request
 	_, secured := x.router.Certificate(r.Host)
+	own := won.Backend
+	if won.Default {
+		own = ""
+	}
 	return prediction.Request{
 		Scheme: scheme, Encrypted: x.encrypted, Method: r.Method, HostName: r.Host, URI: x.request.uri, Path: r.Path, Headers: r.Headers,
 		From: x.from, HasTLS: secured, HTTPSPort: x.HTTPSPort, Authority: x.request.authority, Asked: x.asked, Relative: won.Relative,
 		Jumps:       won.Profile != x.globals.Default || won.Variant != (model.Variant{}),
+		Backend:     own,
 		HasEndpoint: func(backend string) bool { return x.endpoints(backend) > 0 },
 	}
 }

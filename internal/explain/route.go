@@ -150,6 +150,8 @@ func (x *explainer) whyMissed(route model.Route, rule routing.RuleTrace) string 
 		return ""
 	}
 	switch {
+	case routing.WouldMatch(written, path):
+		return "it looks like a regular expression that matches, and the host's paths are plain text" + x.because(feature.Expressions)
 	case !starts:
 		return ""
 	case path[:len(bare)] != bare:

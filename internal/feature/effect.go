@@ -16,6 +16,8 @@ const (
 	ErrorPage Effect = "error page"
 	// AnyAuth requires one of several auth checks.
 	AnyAuth Effect = "any authentication"
+	// Expressions makes the paths of a host regular expressions.
+	Expressions Effect = "expressions"
 	// TrustedPeers are those whose headers say who asks.
 	TrustedPeers Effect = "trusted peers"
 )

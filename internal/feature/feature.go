@@ -64,6 +64,9 @@ type Feature struct {
 	// gets a policy on each such route, a list of model.Canary, and selects one in
 	// Lua.
 	Canary func(Values, *Report) (when any, is bool)
+	// Common are annotations as many Ingresses have them together, which decide on profiles. NGINX has
+	// these from its start, so that such an Ingress causes no reload.
+	Common []map[string]string
 	// Patterns returns the setting that makes a path of the Ingress a regular
 	// expression, nil if the path is not one. One such path makes all paths of its
 	// host expressions.
@@ -71,6 +74,9 @@ type Feature struct {
 
 	// Predict has the feature's answers to requests that explain simulates.
 	Predict prediction.ByPhase
+	// Part returns why an annotation of the feature, with a good value, has no part in a request that
+	// explain simulates; empty if it has one, or may have.
+	Part func(q prediction.Request, annotation, value string) string
 	// Replaced reports whether the feature's policy on a route has the fallback backend
 	// respond instead of a status of Headgate's own, as its phase error_page does. If that
 	// has no endpoint, it is the backend of the key byDefault; empty for the built-in one.
@@ -201,6 +207,12 @@ func (r *Report) Deny(s AnySetting, code finding.Code, message string) {
 // is the ConfigMap's, and of no Ingress.
 func (r *Report) DenyByKey(s AnySetting) {
 	r.Denied, r.DenyingKeys = true, append(r.DenyingKeys, s.Spec().Key)
+}
+
+// Ignore reports that the value of a setting is not used, and what happens instead, which is
+// neither the default nor a denial.
+func (r *Report) Ignore(s AnySetting, code finding.Code, message, effect string) {
+	r.add(s, Problem{Code: code, Message: message, Effect: effect, unused: true})
 }
 
 // Warn reports that a setting does not have its full effect, and what happens

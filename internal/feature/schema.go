@@ -105,6 +105,8 @@ type Problem struct {
 	Effect  string
 	// Rejected is set if the value is not used, and Denies if it denies.
 	Rejected, Denies bool
+	// unused is set if the value is not used, where ingress-nginx does not refuse it either.
+	unused bool
 	// unit is set on a problem of a setting with MergeTogether: it belongs to each
 	// host, or backend, that the Ingress owns.
 	unit bool
@@ -182,6 +184,7 @@ func (s *Schema) Parse(origin model.Origin, annotations map[string]string, confi
 	}
 	if len(present) > 0 && !p.forbidden {
 		p.imply(s)
+		p.noteIdle(present)
 	}
 	for _, d := range config.denies {
 		p.keysDeny = p.keysDeny || d.keyDenies(p.values)

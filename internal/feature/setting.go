@@ -27,6 +27,8 @@ type Setting[T any] struct {
 	// Leads is set on one setting of a feature with MergeTogether: an Ingress that has
 	// it asks for the feature.
 	Leads bool
+	// Needs is the setting without which this one does nothing.
+	Needs Need
 	// Refers is the kind of object that the value names. T is then ObjectName, and
 	// FromSecret and ConfigMapOf return the data. A key can refer to a ConfigMap, with its
 	// namespace, if its scope is the process: Process alone gets the data.
@@ -96,7 +98,7 @@ type SettingSpec = Setting[any]
 // Spec returns the setting without its type.
 func (s Setting[T]) Spec() SettingSpec {
 	return SettingSpec{
-		Annotation: s.Annotation, Key: s.Key, Doc: s.Doc, Default: s.Default, Risk: s.Risk, OnInvalid: s.OnInvalid, When: s.When, Denial: s.Denial,
+		Annotation: s.Annotation, Key: s.Key, Doc: s.Doc, Default: s.Default, Risk: s.Risk, OnInvalid: s.OnInvalid, When: s.When, Denial: s.Denial, Needs: s.Needs,
 		Parse: func(text string) (any, error) { return s.Parse(text) },
 		Scope: s.Scope, Merge: s.Merge, Leads: s.Leads, Snippet: s.Snippet, Refers: s.Refers, AnyNamespace: s.AnyNamespace,
 	}

@@ -149,6 +149,8 @@ type Reading struct {
 	Ingress model.Origin
 	Written string
 	Refused bool
+	// Idle says why the annotation does nothing, for no fault of its value. Empty if it does.
+	Idle string
 	// By is the annotation that stands for this one, and Where the place in its text, empty
 	// if it is written itself.
 	By, Where string
@@ -204,9 +206,15 @@ func (d *schemaSetting) reading(v Values, problems []Problem) Reading {
 	if e.value != nil {
 		r.From, r.Value = FromAnnotation, cmp.Or(r.Value, r.Written)
 	}
+	if d.Needs.lacks(v) && e.implied == nil {
+		r.Idle = "it acts only beside " + d.Needs.What
+	}
 	for _, p := range problems {
 		if p.Field == v.field(d.SettingSpec) && p.Ingress == e.origin {
-			r.Refused, r.Denies = r.Refused || p.Rejected, r.Denies || p.Denies
+			if p.Code == finding.NoEffect {
+				r.Idle = p.Message
+			}
+			r.Refused, r.Denies = r.Refused || p.Rejected || p.unused, r.Denies || p.Denies
 		}
 	}
 	return r

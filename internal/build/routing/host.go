@@ -56,6 +56,7 @@ func (b *Builder) host(name string, v View, trace *HostTrace) (h model.Host, fou
 		l.placeCatchAlls()
 	}
 	l.placeRules()
+	l.noteExpressions()
 	l.addRoutes()
 	if _, ok := l.taken[root]; !ok {
 		l.addRoot(contributions)

@@ -114,6 +114,52 @@ func (l *hostBuilder) patterned() {
 	}
 }
 
+// noteExpressions reports paths that look like expressions where none is one: hardly a request has
+// such a path.
+func (l *hostBuilder) noteExpressions() {
+	if l.patterns {
+		return
+	}
+	for i := range l.placed {
+		r := &l.placed[i]
+		if path := r.where.written(); looksLikeExpression(path) {
+			l.findings = append(l.findings, finding.Finding{
+				Object: spec.ObjectName(r.by.Ingress), Field: r.field + ".path", Code: finding.Unexpected,
+				Message: fmt.Sprintf("path %q looks like a regular expression, and the paths of host %s are plain text%s", finding.Shorten(path), l.host, l.builder.howExpressions()),
+				Effect:  "only requests with exactly these characters in their path match",
+			})
+		}
+	}
+}
+
+// WouldMatch reports whether the path of a rule that is plain text looks like an expression, which would
+// match the path of a request.
+func WouldMatch(rule, path string) bool {
+	if !looksLikeExpression(rule) {
+		return false
+	}
+	pattern, err := pcre.Compile("^"+rule, pcre.Options{Caseless: true})
+	if err != nil {
+		return false
+	}
+	matches, err := pattern.Match(path)
+	return err == nil && matches
+}
+
+// looksLikeExpression reports whether a path has characters that are hardly in the path of a request,
+// and often in an expression.
+func looksLikeExpression(path string) bool { return strings.ContainsAny(path, expressionBytes) }
+
+// howExpressions names the setting that makes paths expressions.
+func (b *Builder) howExpressions() string {
+	for _, f := range b.features {
+		if name := f.Causes[feature.Expressions]; name != "" {
+			return fmt.Sprintf("; the annotation %s: \"true\" makes them expressions", name)
+		}
+	}
+	return ""
+}
+
 // checkPattern keeps the expression if that is not just the path behind a "^".
 func (l *hostBuilder) checkPattern(path string) *spec.Rejection {
 	wrong := func(code finding.Code, err any) *spec.Rejection {
@@ -150,6 +196,8 @@ func (l *hostBuilder) checkPattern(path string) *spec.Rejection {
 	l.compiled[path] = expression{pattern, bytes}
 	return nil
 }
+
+const expressionBytes = `()[]{}|*^$?\`
 
 // literalBytes are those that, beside letters and digits, mean themselves in
 // an expression. The data plane takes the same for plain text: see plain_text

@@ -212,6 +212,9 @@ type Policy struct {
 	Written  string `json:"written,omitempty"`
 	Rejected bool   `json:"rejected,omitempty"`
 	Denies   bool   `json:"denies,omitempty"`
+	// Idle is why the setting has no part in the request. Without it, and unless Rejected is set,
+	// the setting is in force.
+	Idle string `json:"idle,omitempty"`
 }
 
 // A Profile is the route's static settings.
@@ -251,6 +254,9 @@ type Backend struct {
 	// Used are the addresses that get requests.
 	Used      []string   `json:"used"`
 	Endpoints []Endpoint `json:"endpoints,omitempty"`
+	// Unresolved is the DNS name whose addresses get requests, where it was not looked up: from
+	// manifests alone, none is.
+	Unresolved string `json:"unresolved,omitempty"`
 	// Owner is the Ingress whose settings apply to the backend.
 	Owner    string   `json:"owner,omitempty"`
 	Settings []Policy `json:"settings,omitempty"`

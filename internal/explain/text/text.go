@@ -219,10 +219,10 @@ func (p *page) policies(list []report.Policy) {
 			p.under("the annotation %q of %s is rejected: %s", s.Written, s.Object, counts)
 		case s.From == "annotation" && s.By != "":
 			p.line("%s %s", s.Setting, s.Value)
-			p.under("%s of the annotation %s of %s", s.Where, s.By, s.Object)
+			p.under("%s of the annotation %s of %s%s", s.Where, s.By, s.Object, idle(s))
 		case s.From == "annotation":
 			p.line("%s %s", s.Setting, s.Value)
-			p.under("annotation %q of %s", s.Written, s.Object)
+			p.under("annotation %q of %s%s", s.Written, s.Object, idle(s))
 		case s.From == "key":
 			p.line("%s %s", s.Setting, s.Value)
 			p.under("key of %s", s.Object)
@@ -239,6 +239,13 @@ func (p *page) policies(list []report.Policy) {
 	case len(usual) > 0:
 		p.line("all others have their defaults")
 	}
+}
+
+func idle(s report.Policy) string {
+	if s.Idle == "" {
+		return ""
+	}
+	return "; it has no part in this request: " + s.Idle
 }
 
 func writeBackends(p *page, e *report.Explanation) {

@@ -40,51 +40,54 @@ var (
 			"only paths of Ingresses with this annotation set it. It has precedence over upstream-hash-by and load-balance.",
 	}
 	mode = feature.Setting[string]{
-		Annotation: "affinity-mode", Default: balanced, Parse: feature.Word(balanced, persistent),
+		Annotation: "affinity-mode", Needs: bySession, Default: balanced, Parse: feature.Word(balanced, persistent),
 		Scope: feature.ScopeBackend, Merge: feature.MergeTogether, Risk: feature.Medium,
 		Doc: "balanced finds the endpoint of a session by a consistent hash: some sessions move to an endpoint that is added. " +
 			"persistent: a session stays at its endpoint until that is gone. In both modes, an endpoint that is terminating keeps its sessions while it serves, and gets no new ones.",
 	}
 	cookieName = feature.Setting[string]{
-		Annotation: "session-cookie-name", Default: defaultCookie, Parse: parseName,
+		Annotation: "session-cookie-name", Needs: bySession, Default: defaultCookie, Parse: parseName,
 		Scope: feature.ScopeBackend, Merge: feature.MergeTogether, Risk: feature.Medium,
 		Doc: "The name of the cookie.",
 	}
 	changeOnFailure = feature.Setting[bool]{
-		Annotation: "session-cookie-change-on-failure", Parse: feature.Bool,
+		Annotation: "session-cookie-change-on-failure", Needs: bySession, Parse: feature.Bool,
 		Scope: feature.ScopeBackend, Merge: feature.MergeTogether, Risk: feature.Low,
 		Doc: "Moves a session to another endpoint if a try at its own one fails. By default, it is tried again at the same endpoint.",
 	}
 )
 
 // The attributes of the cookie: those of the Ingress whose path sets it.
+// bySession is what the other annotations of sessions act beside.
+var bySession = feature.Needs(affinity, func(v feature.Values) bool { return affinity.Get(v) != "" })
+
 var (
 	cookiePath = feature.Setting[string]{
-		Annotation: "session-cookie-path", Parse: withoutSpaces(`^[A-Za-z0-9._~/:,?&=-]*$`, maxPath, "must be at most 1000 letters, digits and -._~/:,?&="), Risk: feature.Medium,
+		Annotation: "session-cookie-path", Needs: bySession, Parse: withoutSpaces(`^[A-Za-z0-9._~/:,?&=-]*$`, maxPath, "must be at most 1000 letters, digits and -._~/:,?&="), Risk: feature.Medium,
 		Doc: "The Path of the cookie. By default, it is the path of the rule, and / if that has special characters of regular expressions.",
 	}
 	cookieDomain = feature.Setting[string]{
-		Annotation: "session-cookie-domain", Parse: withoutSpaces(`^[A-Za-z0-9._~/:-]*$`, maxCookie, "must be at most 200 letters, digits and -._~/:"), Risk: feature.Medium,
+		Annotation: "session-cookie-domain", Needs: bySession, Parse: withoutSpaces(`^[A-Za-z0-9._~/:-]*$`, maxCookie, "must be at most 200 letters, digits and -._~/:"), Risk: feature.Medium,
 		Doc: "The Domain of the cookie.",
 	}
 	sameSite = feature.Setting[string]{
-		Annotation: "session-cookie-samesite", Parse: feature.Optional(parseSameSite), Risk: feature.Low,
+		Annotation: "session-cookie-samesite", Needs: bySession, Parse: feature.Optional(parseSameSite), Risk: feature.Low,
 		Doc: "The SameSite attribute of the cookie.",
 	}
 	onlyIfRead = feature.Setting[bool]{
-		Annotation: "session-cookie-conditional-samesite-none", Parse: feature.Bool, Risk: feature.Low,
+		Annotation: "session-cookie-conditional-samesite-none", Needs: bySession, Parse: feature.Bool, Risk: feature.Low,
 		Doc: "Leaves SameSite=None out for browsers that are known to read it as Strict, or to reject such a cookie.",
 	}
 	secure = feature.Setting[bool]{
-		Annotation: "session-cookie-secure", Parse: feature.Bool, Risk: feature.Low,
+		Annotation: "session-cookie-secure", Needs: bySession, Parse: feature.Bool, Risk: feature.Low,
 		Doc: "Adds Secure to the cookie on every response. By default, and with false, it is added to responses over https.",
 	}
 	expires = feature.Setting[json.Number]{
-		Annotation: "session-cookie-expires", Parse: feature.Optional(parseSeconds), Risk: feature.Medium,
+		Annotation: "session-cookie-expires", Needs: bySession, Parse: feature.Optional(parseSeconds), Risk: feature.Medium,
 		Doc: "The time in seconds from the response until the date in the Expires attribute of the cookie.",
 	}
 	maxAge = feature.Setting[json.Number]{
-		Annotation: "session-cookie-max-age", Parse: feature.Optional(parseSeconds), Risk: feature.Medium,
+		Annotation: "session-cookie-max-age", Needs: bySession, Parse: feature.Optional(parseSeconds), Risk: feature.Medium,
 		Doc: "The Max-Age of the cookie, in seconds.",
 	}
 )

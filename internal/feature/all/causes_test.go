@@ -22,7 +22,7 @@ func TestCauses(t *testing.T) {
 			}
 		}
 	}
-	for _, effect := range []feature.Effect{feature.WWWRedirect, feature.RejectUnknown, feature.FallbackBackend, feature.ErrorPage, feature.AnyAuth, feature.TrustedPeers} {
+	for _, effect := range []feature.Effect{feature.WWWRedirect, feature.RejectUnknown, feature.FallbackBackend, feature.ErrorPage, feature.AnyAuth, feature.TrustedPeers, feature.Expressions} {
 		if causes[effect] != 1 {
 			t.Errorf("%s has %d causes, want 1", effect, causes[effect])
 		}

@@ -54,16 +54,19 @@ var (
 			"the endpoints moves only the share of values that it must. It has precedence over load-balance.",
 	}
 	hashBySubset = feature.Setting[bool]{
-		Annotation: "upstream-hash-by-subset", Parse: feature.Bool,
+		Annotation: "upstream-hash-by-subset", Needs: byHash, Parse: feature.Bool,
 		Scope: feature.ScopeBackend, Merge: feature.MergeOwner, Risk: feature.Low,
 		Doc: "Sends the requests of upstream-hash-by to a random endpoint of a group instead of to a single endpoint.",
 	}
 	hashBySubsetSize = feature.Setting[int]{
-		Annotation: "upstream-hash-by-subset-size", Default: defaultSubset, Parse: subsetSize,
+		Annotation: "upstream-hash-by-subset-size", Needs: feature.NeedsTrue(hashBySubset), Default: defaultSubset, Parse: subsetSize,
 		Scope: feature.ScopeBackend, Merge: feature.MergeOwner, Risk: feature.Low,
 		Doc: "The number of endpoints in a group of upstream-hash-by-subset. 0 means 3.",
 	}
 )
+
+// byHash is what the annotations of groups act beside.
+var byHash = feature.Needs(hashBy, func(v feature.Values) bool { return v.IsSet(hashBy) && !v.Rejects(hashBy) })
 
 var slowStart = feature.Setting[time.Duration]{
 	Annotation: "slow-start", Parse: parseSlowStart,
@@ -118,7 +121,7 @@ func backend(v feature.Values, out *feature.BackendOut) {
 		}
 		pick(out, s)
 		if slowStart.Get(v) != 0 {
-			out.Warn(slowStart, finding.InvalidValue, "slow-start has no effect with upstream-hash-by: each key has its endpoint", "an endpoint that is added gets its share at once")
+			out.Ignore(slowStart, finding.InvalidValue, "slow-start has no effect with upstream-hash-by: each key has its endpoint", "an endpoint that is added gets its share at once")
 		}
 		return
 	}
@@ -129,9 +132,9 @@ func backend(v feature.Values, out *feature.BackendOut) {
 	case ewma, leastConn, random:
 		pick(out, settings{Algorithm: algorithm})
 	case chash, chashSubset:
-		out.Warn(loadBalance, finding.InvalidValue, fmt.Sprintf("%s has no effect without upstream-hash-by", algorithm), "using round_robin")
+		out.Ignore(loadBalance, finding.InvalidValue, fmt.Sprintf("%s has no effect without upstream-hash-by", algorithm), "using round_robin")
 	case stickyBalanced, stickyPersistent:
-		out.Warn(loadBalance, finding.InvalidValue, fmt.Sprintf("%s has no effect: sessions are kept by the annotation affinity", algorithm), "using round_robin")
+		out.Ignore(loadBalance, finding.InvalidValue, fmt.Sprintf("%s has no effect: sessions are kept by the annotation affinity", algorithm), "using round_robin")
 	}
 }
 

@@ -46,11 +46,11 @@ var (
 		Doc: "The Secret with the users and their passwords.",
 	}
 	authSecretType = feature.Setting[string]{
-		Annotation: "auth-secret-type", Default: authFile, Parse: feature.Word(authFile, authMap), OnInvalid: feature.Deny, When: asks, Risk: feature.Low,
+		Annotation: "auth-secret-type", Needs: feature.Needs(authType, asks), Default: authFile, Parse: feature.Word(authFile, authMap), OnInvalid: feature.Deny, When: asks, Risk: feature.Low,
 		Doc: "auth-file: the key auth of the Secret has a line NAME:HASH for each user (with digest, NAME:REALM:HASH). auth-map: each key of the Secret is a user name, and its value is the rest of such a line.",
 	}
 	authRealm = feature.Setting[string]{
-		Annotation: "auth-realm", Parse: parseRealm, OnInvalid: feature.Deny, When: asks, Risk: feature.Medium,
+		Annotation: "auth-realm", Needs: feature.Needs(authType, asks), Parse: parseRealm, OnInvalid: feature.Deny, When: asks, Risk: feature.Medium,
 		Doc: "The realm that browsers show when they ask for the password. With digest, only lines of an auth-file with this realm are used.",
 	}
 )
@@ -90,13 +90,13 @@ func route(v feature.Values, out *feature.RouteOut) {
 	kind := authType.Get(v)
 	if kind == "" {
 		if authSecret.Get(v).Name != "" {
-			out.Warn(authSecret, finding.InvalidValue, "it has no effect without auth-type", "no password is required")
+			out.Ignore(authSecret, finding.InvalidValue, "it has no effect without auth-type", "no password is required")
 		}
 		return
 	}
 	form, realm := authSecretType.Get(v), authRealm.Get(v)
 	if kind != basic && kind != digest {
-		out.Warn(authType, finding.InvalidValue, "must be basic or digest", "using digest")
+		out.Ignore(authType, finding.InvalidValue, "must be basic or digest", "using digest")
 	}
 	if authSecret.Get(v).Name == "" {
 		out.Reject(authSecret, finding.MissingObject, "auth-type requires a Secret with users")

@@ -27,27 +27,27 @@ var (
 			"A route can have several canaries; the oldest comes first. All other annotations are taken from the route's own Ingress.",
 	}
 	byHeader = feature.Setting[string]{
-		Annotation: "canary-by-header", Parse: parseName, Risk: feature.Medium,
+		Annotation: "canary-by-header", Needs: feature.NeedsTrue(canary), Parse: parseName, Risk: feature.Medium,
 		Doc: "The name of a request header. Its value \"always\" selects the canary, and \"never\" the backend of the route. With other values, the cookie and the weight are used.",
 	}
 	byHeaderValue = feature.Setting[string]{
-		Annotation: "canary-by-header-value", Parse: parseSpacedValue, Risk: feature.Medium,
+		Annotation: "canary-by-header-value", Needs: feature.NeedsTrue(canary), Parse: parseSpacedValue, Risk: feature.Medium,
 		Doc: "The value of the canary-by-header header that selects the canary. If it is set, the values \"always\" and \"never\" have no meaning.",
 	}
 	byHeaderPattern = feature.Setting[pattern]{
-		Annotation: "canary-by-header-pattern", Parse: feature.Optional(parsePattern), Risk: feature.Medium,
+		Annotation: "canary-by-header-pattern", Needs: feature.NeedsTrue(canary), Parse: feature.Optional(parsePattern), Risk: feature.Medium,
 		Doc: "A regular expression. A header value that it matches selects the canary. canary-by-header-value takes precedence.",
 	}
 	byCookie = feature.Setting[string]{
-		Annotation: "canary-by-cookie", Parse: parseName, Risk: feature.Medium,
+		Annotation: "canary-by-cookie", Needs: feature.NeedsTrue(canary), Parse: parseName, Risk: feature.Medium,
 		Doc: "The name of a cookie. Its value \"always\" selects the canary, and \"never\" the backend of the route. With other values, the weight is used.",
 	}
 	weight = feature.Setting[int]{
-		Annotation: "canary-weight", Parse: feature.Int(-1<<31, 1<<31-1), Risk: feature.Low,
+		Annotation: "canary-weight", Needs: feature.NeedsTrue(canary), Parse: feature.Int(-1<<31, 1<<31-1), Risk: feature.Low,
 		Doc: "The number of requests, out of canary-weight-total, that go to the canary, if neither the header nor the cookie selects a backend.",
 	}
 	weightTotal = feature.Setting[int]{
-		Annotation: "canary-weight-total", Default: minTotal, Parse: feature.Int(-1<<31, 1<<31-1), Risk: feature.Low,
+		Annotation: "canary-weight-total", Needs: feature.NeedsTrue(canary), Default: minTotal, Parse: feature.Int(-1<<31, 1<<31-1), Risk: feature.Low,
 		Doc: "The total of which canary-weight is a part. Values below 100 have the effect of 100.",
 	}
 )

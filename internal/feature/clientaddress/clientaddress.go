@@ -6,9 +6,11 @@ package clientaddress
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -81,4 +83,11 @@ func process(v feature.Values, out *feature.ProcessOut) {
 		a.For = a.OriginalFor
 	}
 	out.Process.ClientAddress = a
+	if by := feature.AnySetting(forwarded); a.For != (model.HeaderName{}) && slices.ContainsFunc(a.Trusted, func(n netip.Prefix) bool { return n.Bits() == 0 }) {
+		if !a.Forwarded {
+			by = realIP
+		}
+		out.Warn(by, finding.Unexpected, "headers of every client are believed, since "+trusted.Key+" has all addresses",
+			"clients can choose the address that lists of addresses and limits look at; set "+trusted.Key+" to the addresses of the load balancers")
+	}
 }

@@ -103,10 +103,10 @@ func backend(v feature.Values, out *feature.BackendOut) {
 	by := protocol.Get(v)
 	hasPath, hasService := by == byHTTP || by == byHTTPS, by == byGRPC || by == byGRPCS
 	if !hasPath && path.Get(v) != defaultPath {
-		out.Warn(path, finding.InvalidValue, "it has no effect with health-check: "+by, "it is ignored")
+		out.Ignore(path, finding.InvalidValue, "it has no effect with health-check: "+by, "it is ignored")
 	}
 	if !hasService && service.Get(v) != "" {
-		out.Warn(service, finding.InvalidValue, "it has no effect with health-check: "+by, "it is ignored")
+		out.Ignore(service, finding.InvalidValue, "it has no effect with health-check: "+by, "it is ignored")
 	}
 	if by == off {
 		return

@@ -75,6 +75,7 @@ func Feature() feature.Feature {
 		Route:   route,
 		Process: process,
 		Predict: prediction.ByPhase{prediction.RoutePhase: predict},
+		Part:    part,
 		Lua:     lua,
 	}
 }

@@ -33,3 +33,17 @@ func predict(q prediction.Request) prediction.Answer {
 	}
 	return prediction.Answer{Status: all.Code, Location: "https://" + host + port + uri, Why: why}
 }
+
+// part says why an annotation does not redirect.
+func part(q prediction.Request, annotation, value string) string {
+	_, redirects := q.Policy.(policy)
+	switch {
+	case annotation == sslRedirect.Annotation && value == "true" && !redirects:
+		return "paths that begin like this one are not redirected (" + exemptLocations.Key + ")"
+	case annotation == sslRedirect.Annotation && value == "true" && !q.HasTLS:
+		return "no Ingress of the host has a TLS section"
+	case (annotation == preserveTrailingSlash.Annotation || annotation == usePortInRedirects.Annotation) && predict(q).Location == "":
+		return "the request is not redirected to https"
+	}
+	return ""
+}

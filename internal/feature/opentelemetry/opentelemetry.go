@@ -33,11 +33,11 @@ var (
 		Doc: "Makes spans of requests, and passes their trace on to backends. It needs a collector: the key otlp-collector-host. See [tracing.md](tracing.md).",
 	}
 	operationName = feature.Setting[template.Template]{
-		Annotation: "opentelemetry-operation-name", Key: "opentelemetry-operation-name", Parse: feature.Optional(parseName), Risk: feature.Medium,
+		Annotation: "opentelemetry-operation-name", Needs: feature.NeedsTrue(enable), Key: "opentelemetry-operation-name", Parse: feature.Optional(parseName), Risk: feature.Medium,
 		Doc: "The name of the spans of requests. It can contain variables, such as $request_method. If it is empty, the name is the method and the path of the rule.",
 	}
 	trust = feature.Setting[bool]{
-		Annotation: "opentelemetry-trust-incoming-span", Key: "opentelemetry-trust-incoming-span", Default: true, Parse: feature.Bool, Risk: feature.Low,
+		Annotation: "opentelemetry-trust-incoming-span", Needs: feature.NeedsTrue(enable), Key: "opentelemetry-trust-incoming-span", Default: true, Parse: feature.Bool, Risk: feature.Low,
 		Doc: "Continues the trace that the client sent. If it is false, each request begins a new trace, and what the client sent is not passed on.",
 	}
 

@@ -33,15 +33,15 @@ var (
 	perSecond   = limit("limit-rps", "Maximum number of requests of a client per second. Beyond it, as many as this times limit-burst-multiplier may come at once.")
 	perMinute   = limit("limit-rpm", "The same per minute. Both limits apply.")
 	multiplier  = feature.Setting[int]{
-		Annotation: "limit-burst-multiplier", Default: defaultMultiplier, Parse: feature.Int(0, maxLimit), Risk: feature.Low,
+		Annotation: "limit-burst-multiplier", Needs: feature.Needs(perSecond, limitsRequests), Default: defaultMultiplier, Parse: feature.Int(0, maxLimit), Risk: feature.Low,
 		Doc: "How many times the number of limit-rps, and of limit-rpm, a client may send at once.",
 	}
 	allowlist = feature.Setting[*address.Networks]{
-		Annotation: "limit-allowlist", Parse: address.ParseNetworks, OnInvalid: feature.Deny, Risk: feature.Low,
+		Annotation: "limit-allowlist", Needs: byLimit, Parse: address.ParseNetworks, OnInvalid: feature.Deny, Risk: feature.Low,
 		Doc: "The addresses and networks of clients that are not limited, separated by commas.",
 	}
 	whitelist = feature.Setting[*address.Networks]{
-		Annotation: "limit-whitelist", Parse: address.ParseNetworks, OnInvalid: feature.Deny, When: asksWhitelist, Risk: feature.Low,
+		Annotation: "limit-whitelist", Needs: byLimit, Parse: address.ParseNetworks, OnInvalid: feature.Deny, When: asksWhitelist, Risk: feature.Low,
 		Doc: "The old name of limit-allowlist. It is used if that is not set, or empty.",
 	}
 	rate = feature.Setting[int]{
@@ -49,7 +49,7 @@ var (
 		Doc: "The rate of a response to the client, in KiB a second, with proxy-buffering: on. 0: no limit.",
 	}
 	rateAfter = feature.Setting[int]{
-		Annotation: "limit-rate-after", Key: "limit-rate-after", Parse: feature.Int(-maxRate, maxRate), Risk: feature.Low,
+		Annotation: "limit-rate-after", Needs: feature.Needs(rate, func(v feature.Values) bool { return rate.Get(v) > 0 }), Key: "limit-rate-after", Parse: feature.Int(-maxRate, maxRate), Risk: feature.Low,
 		Doc: "How much of a response, in KiB, is sent before limit-rate applies.",
 	}
 	requestStatus    = status("limit-req-status-code", "limit-rps and limit-rpm")
@@ -59,6 +59,13 @@ var (
 		Doc: "What a client is for limit-connections, limit-rps and limit-rpm: a text with variables. Requests for which it is empty are not limited.",
 	}
 )
+
+// byLimit is what lists of clients that are not limited act beside.
+var byLimit = feature.Need{Setting: perSecond, What: "limit-rps, limit-rpm or limit-connections", Met: func(v feature.Values) bool {
+	return limitsRequests(v) || connections.Get(v) > 0
+}}
+
+func limitsRequests(v feature.Values) bool { return perSecond.Get(v) > 0 || perMinute.Get(v) > 0 }
 
 func limit(annotation, doc string) feature.Setting[int] {
 	return feature.Setting[int]{

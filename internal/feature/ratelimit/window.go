@@ -28,15 +28,15 @@ var (
 			"0: no limit. It has no effect without the flag --limit-store.",
 	}
 	globalWindow = feature.Setting[time.Duration]{
-		Annotation: "global-rate-limit-window", Parse: feature.Optional(parseWindow), OnInvalid: feature.Deny, When: hasStore, Denial: withStore, Risk: feature.Low,
+		Annotation: "global-rate-limit-window", Needs: byGlobalLimit, Parse: feature.Optional(parseWindow), OnInvalid: feature.Deny, When: hasStore, Denial: withStore, Risk: feature.Low,
 		Doc: "The time for global-rate-limit, such as 1m. Without it, that has no effect.",
 	}
 	globalKey = feature.Setting[clientKey]{
-		Annotation: "global-rate-limit-key", Default: clientKey{text: "$remote_addr"}, Parse: parseKey, OnInvalid: feature.Deny, When: hasStore, Denial: withStore, Risk: feature.High,
+		Annotation: "global-rate-limit-key", Needs: byGlobalLimit, Default: clientKey{text: "$remote_addr"}, Parse: parseKey, OnInvalid: feature.Deny, When: hasStore, Denial: withStore, Risk: feature.High,
 		Doc: "What a client is for global-rate-limit: a text, usually with variables. Requests for which it is empty are not limited.",
 	}
 	globalIgnored = feature.Setting[*address.Networks]{
-		Annotation: "global-rate-limit-ignored-cidrs", Parse: address.ParseNetworks, OnInvalid: feature.Deny, When: hasStore, Denial: withStore, Risk: feature.Medium,
+		Annotation: "global-rate-limit-ignored-cidrs", Needs: byGlobalLimit, Parse: address.ParseNetworks, OnInvalid: feature.Deny, When: hasStore, Denial: withStore, Risk: feature.Medium,
 		Doc: "The addresses and networks of clients that global-rate-limit does not limit, separated by commas.",
 	}
 	globalStatus = feature.Setting[int]{
@@ -46,6 +46,9 @@ var (
 )
 
 // hasStore reports whether the settings can have an effect.
+// byGlobalLimit is what the other annotations of limits over all replicas act beside.
+var byGlobalLimit = feature.Needs(globalLimit, func(v feature.Values) bool { return globalLimit.Get(v) > 0 })
+
 func hasStore(v feature.Values) bool { return v.Has(feature.LimitStore) }
 
 // A window is a limit over all replicas, as windows.lua counts it.
@@ -73,10 +76,10 @@ func overReplicas(v feature.Values, out *feature.RouteOut) *window {
 	case w.Seconds == 0 && v.Rejects(globalWindow):
 		return nil // and a finding says why
 	case w.Seconds == 0:
-		out.Warn(globalLimit, finding.InvalidValue, globalWindow.Annotation+" must be set too, to a time such as 1m", noEffect)
+		out.Ignore(globalLimit, finding.InvalidValue, globalWindow.Annotation+" must be set too, to a time such as 1m", noEffect)
 		return nil
 	case !hasStore(v):
-		out.Warn(globalLimit, finding.MissingCapability, "limits over all replicas need a store: Headgate's flag --limit-store is not set", noEffect)
+		out.Ignore(globalLimit, finding.MissingCapability, "limits over all replicas need a store: Headgate's flag --limit-store is not set", noEffect)
 		return nil
 	}
 	if w.allow.String() != "" {

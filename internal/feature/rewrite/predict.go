@@ -1,8 +1,12 @@
 package rewrite
 
 import (
+	"cmp"
+	"fmt"
 	"strconv"
+	"strings"
 
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/syntax/pcre"
 )
@@ -10,9 +14,6 @@ import (
 // predict is rewrite.lua's function rewrite in Go.
 func predict(q prediction.Request) prediction.Answer {
 	p, _ := q.Policy.(policy)
-	if !p.Redirect {
-		return prediction.Answer{}
-	}
 	groups, err := find(p.Pattern, q.Path)
 	if err != nil {
 		return prediction.Answer{Status: 500, Why: "the route's path takes too long to compare: " + err.Error()}
@@ -30,6 +31,13 @@ func predict(q prediction.Request) prediction.Answer {
 		}
 		return q.Path[groups[n][0]:groups[n][1]], true
 	}))
+	if !p.Redirect {
+		why := fmt.Sprintf("the backend is asked for the path %s (rewrite-target)", finding.Shorten(cmp.Or(target, "/")))
+		if strings.Contains(strings.ToUpper(q.URI), "%2F") {
+			why += "; %2F in the path of the request becomes a slash"
+		}
+		return prediction.Answer{Why: why}
+	}
 	if query := q.Query(); query != "" {
 		target += "?" + query
 	}

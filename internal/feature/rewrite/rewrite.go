@@ -3,8 +3,10 @@
 package rewrite
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/headgate/headgate/internal/model/prediction"
@@ -32,18 +34,21 @@ var (
 	}
 	rewriteTarget = feature.Setting[target]{
 		Annotation: "rewrite-target", Parse: parseTarget, Risk: feature.Medium,
-		Doc: "The path of requests to the backend. $1 to $9 and $NAME stand for the groups of the path; the query is kept. " +
+		Doc: "The path of requests to the backend. $1 to $9 and $NAME stand for the groups of the path; the query is kept, and %2F becomes a slash, as in ingress-nginx. " +
 			"A target that begins with http:// or https:// redirects. Like use-regex, the annotation makes all paths of the host regular expressions.",
 	}
 	logRewrites = feature.Setting[bool]{
-		Annotation: "enable-rewrite-log", Parse: feature.Bool, Risk: feature.Low,
+		Annotation: "enable-rewrite-log", Needs: byTarget, Parse: feature.Bool, Risk: feature.Low,
 		Doc: "Logs what `rewrite-target` does to requests to the error log, at the level notice: at most 20 lines a second for each host and worker.",
 	}
 	forwardedPrefix = feature.Setting[template.Template]{
-		Annotation: "x-forwarded-prefix", Parse: feature.TemplateOf(path, false), Risk: feature.Medium,
+		Annotation: "x-forwarded-prefix", Needs: byTarget, Parse: feature.TemplateOf(path, false), Risk: feature.Medium,
 		Doc: "The value of the header X-Forwarded-Prefix in requests with a rewritten path. $1 to $9 stand for the groups of the path.",
 	}
 )
+
+// byTarget is what acts on rewritten paths only.
+var byTarget = feature.Needs(rewriteTarget, func(v feature.Values) bool { return rewriteTarget.Get(v).written != "" })
 
 // Feature is rewrite-target and use-regex.
 func Feature() feature.Feature {
@@ -53,6 +58,7 @@ func Feature() feature.Feature {
 		Settings: []feature.AnySetting{useRegex, rewriteTarget, forwardedPrefix, logRewrites},
 		Route:    route,
 		Patterns: patterns,
+		Causes:   map[feature.Effect]string{feature.Expressions: useRegex.Annotation},
 		Predict:  prediction.ByPhase{prediction.RoutePhase: predict},
 		Lua:      lua,
 	}
@@ -115,12 +121,40 @@ func route(v feature.Values, out *feature.RouteOut) {
 	if err != nil {
 		return // a path that is not a valid expression is not served
 	}
+	noteMissingGroups(t, path, pattern.Groups(), out)
+	feature.Add(out.Route, name, policy{Pattern: pattern.Text(), Target: t.template, Redirect: t.redirects(), Prefix: prefix, Log: logRewrites.Get(v)})
+}
+
+// noteMissingGroups reports what a target takes from a path that does not have it. The route for "/"
+// that no rule asked for does not count.
+func noteMissingGroups(t target, path string, groups int, out *feature.RouteOut) {
+	if out.Route.Default || out.Route.Backend == "" {
+		return
+	}
+	becomes, known := "", true
+	var missing []template.Piece
 	for _, p := range t.template {
-		if p.Variable == "group" && p.Name[0] > '9' && !strings.Contains(path, "<"+p.Name+">") {
-			out.Warn(rewriteTarget, finding.InvalidValue, fmt.Sprintf("the path has no group named %q", p.Name), "it is replaced by an empty string")
+		switch n, err := strconv.Atoi(p.Name); {
+		case p.Variable == "":
+			becomes += p.Literal
+		case p.Variable == "group" && (err == nil && n > groups || err != nil && !strings.Contains(path, "<"+p.Name+">")):
+			missing = append(missing, p)
+		default:
+			known = false
 		}
 	}
-	feature.Add(out.Route, name, policy{Pattern: pattern.Text(), Target: t.template, Redirect: t.redirects(), Prefix: prefix, Log: logRewrites.Get(v)})
+	for _, p := range missing {
+		effect := "it is replaced by an empty string"
+		if known && !t.redirects() {
+			effect += fmt.Sprintf(", so the backend is asked for %q for each request", finding.Shorten(cmp.Or(becomes, "/")))
+		}
+		if p.Name[0] > '9' {
+			// NGINX does not start with a variable that nothing sets.
+			out.Warn(rewriteTarget, finding.InvalidValue, fmt.Sprintf("the path %q has no group named %q", finding.Shorten(path), p.Name), effect)
+			continue
+		}
+		out.Warn(rewriteTarget, finding.Unexpected, fmt.Sprintf("the path %q has no group $%s, which is the text that parentheses in it match", finding.Shorten(path), p.Name), effect)
+	}
 }
 
 var path = feature.Matching(`^[A-Za-z0-9._~:/$-]+$`, maxLength,

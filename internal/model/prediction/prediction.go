@@ -43,6 +43,8 @@ type Request struct {
 	// Policy is the feature's on the route, Global its setting for all requests,
 	// nil if it has none.
 	Policy, Global any
+	// Backend is the key of the route's own backend, empty where no rule asks for the route.
+	Backend string
 	// HasEndpoint reports whether a backend, by its key, has an endpoint.
 	HasEndpoint func(backend string) bool
 }

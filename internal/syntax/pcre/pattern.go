@@ -201,6 +201,9 @@ func (p *Pattern) Size() int {
 	return int(property[uintptr](p.lib, p.code, infoSize) + property[uintptr](p.lib, p.code, infoJITSize))
 }
 
+// Groups is how many capturing groups the pattern has.
+func (p *Pattern) Groups() int { return p.groups }
+
 // Text is the pattern for Lua that gives the same results: the pattern itself if
 // it matches at the start only, otherwise the pattern with searchStart.
 func (p *Pattern) Text() string { return p.text }
