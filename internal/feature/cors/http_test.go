@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/headgate/headgate/internal/test/headgatetest"
@@ -92,7 +93,11 @@ func TestOrigins(t *testing.T) {
 				if c.want && method == "OPTIONS" {
 					status = 204
 				}
-				if got := corsHeaders(a); a.Status != status || !slices.Equal(got, want) || a.Header.Get("Vary") != "" {
+				vary := ""
+				if strings.Contains(c.allow, "://") && !strings.Contains(c.allow, ", *") && !strings.Contains(c.allow, "(") || c.allow == "null" {
+					vary = "Origin"
+				}
+				if got := corsHeaders(a); a.Status != status || !slices.Equal(got, want) || a.Header.Get("Vary") != vary {
 					t.Errorf("%q allowed, %s of %q (HTTP/2 %v): %d %v, want %d %q", c.allow, method, c.origin, r.HTTP2, a.Status, a.Header, status, want)
 				}
 			})
@@ -196,5 +201,61 @@ func TestTwoOrigins(t *testing.T) {
 	r := g.Do(headgatetest.Request{Host: "a.test", Header: http.Header{"Origin": {"http://evil.example", "http://good.example"}}}).WantStatus(t, 200)
 	if got := corsHeaders(r); !slices.Equal(got, theirs) {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestReflected: a preflight request gets what it asks for where the annotation says so, if that is a
+// list of names.
+func TestReflected(t *testing.T) {
+	t.Parallel()
+	const on = "enable-cors: true"
+	all := []string{on, "cors-allow-headers: *", "cors-allow-methods: *"}
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: backend(t) + headgatetest.Ingress("all", "all.test", "/", "web", all...) +
+		headgatetest.Ingress("asked", "asked.test", "/", "web", append(all, "cors-reflect-requested: true")...) +
+		headgatetest.Ingress("listed", "listed.test", "/", "web", on, "cors-reflect-requested: true", "cors-allow-headers: X-One")})
+	for _, c := range []struct{ host, headers, want, vary string }{
+		{"all.test", "authorization, x-mine", "*, *", ""},
+		{"asked.test", "authorization, x-mine", "PUT, authorization, x-mine", "Access-Control-Request-Method, Access-Control-Request-Headers"},
+		{"asked.test", "x-mine;y", "PUT, *", "Access-Control-Request-Method"},
+		{"asked.test", strings.Repeat("x", 4001), "PUT, *", "Access-Control-Request-Method"},
+		{"listed.test", "x-mine", "GET, PUT, POST, DELETE, PATCH, OPTIONS, X-One", ""},
+	} {
+		for _, http2 := range []bool{false, true} {
+			r := headgatetest.Request{Method: "OPTIONS", Host: c.host, HTTP2: http2, Header: http.Header{
+				"Origin": {"http://o.example"}, "Access-Control-Request-Method": {"PUT"}, "Access-Control-Request-Headers": {c.headers},
+			}}
+			if http2 {
+				r.Scheme = "https"
+			}
+			a := g.Do(r).WantStatus(t, 204)
+			got := a.Header.Get("Access-Control-Allow-Methods") + ", " + a.Header.Get("Access-Control-Allow-Headers")
+			if got != c.want || a.Header.Get("Vary") != c.vary {
+				t.Errorf("%s asked for %.50q (HTTP/2 %v): %q, Vary %q", c.host, c.headers, http2, got, a.Header.Get("Vary"))
+			}
+		}
+	}
+}
+
+// TestVary: what a backend says that its answers depend on stays.
+func TestVary(t *testing.T) {
+	t.Parallel()
+	address := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Vary"] = r.Header["X-Vary"]
+	}))
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Service("web") + headgatetest.Endpoints("web", address) +
+		headgatetest.Ingress("web", "a.test", "/", "web", "enable-cors: true", "cors-allow-origin: http://o.example")})
+	for _, c := range []struct {
+		theirs []string
+		want   string
+	}{
+		{nil, "Origin"}, {[]string{"Accept-Encoding"}, "Accept-Encoding, Origin"}, {[]string{"accept, origin"}, "accept, origin"}, {[]string{"*"}, "*"},
+		{[]string{"X-Origin"}, "X-Origin, Origin"}, {[]string{"A", "Origin"}, "A|Origin"}, {[]string{"A", "B"}, "A, B, Origin"},
+	} {
+		for _, origin := range []string{"", "http://o.example", "http://evil.example"} {
+			r := g.Do(headgatetest.Request{Host: "a.test", Header: http.Header{"X-Vary": c.theirs, "Origin": {origin}}}).WantStatus(t, 200)
+			if got := strings.Join(r.Header.Values("Vary"), "|"); got != c.want {
+				t.Errorf("the backend says %q: %q, want %q", c.theirs, got, c.want)
+			}
+		}
 	}
 }
