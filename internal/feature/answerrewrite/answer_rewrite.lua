@@ -3,6 +3,7 @@
 local log = require "headgate.log"
 local regex = require "headgate.regex"
 local requests = require "headgate.request"
+local template = require "headgate.template"
 
 local _M = {}
 
@@ -13,6 +14,7 @@ local string_lower = string.lower
 local string_match = string.match
 local string_sub = string.sub
 local table_concat = table.concat
+local pcall = pcall
 local type = type
 
 local DOT = 46
@@ -127,10 +129,22 @@ local function rewrite_cookies(policy, request)
 end
 
 
+-- redirected is by_start for a rule that may have variables. Those of the path's groups can fail;
+-- the header then stays.
+local function redirected(rule, value, request)
+    local new = by_start(rule, value, request)
+    if not new or not rule.template then
+        return new
+    end
+    local ok, text = pcall(template.fill_uri, rule.template, request)
+    return ok and text .. string_sub(new, #rule.to + 1) or nil
+end
+
+
 local function rewrite_redirect(rule, request)
     local location = ngx_header["Location"]
     if type(location) == "string" then
-        local new = by_start(rule, location, request)
+        local new = redirected(rule, location, request)
         if new then
             ngx_header["Location"] = requests.whole(new, request.route.relative, request.host_name)
         end
@@ -138,7 +152,7 @@ local function rewrite_redirect(rule, request)
     local refresh = ngx_header["Refresh"]
     if type(refresh) == "string" then
         local _, stop = string_find(string_lower(refresh), "url=", 1, true)
-        local new = stop and by_start(rule, string_sub(refresh, stop + 1), request)
+        local new = stop and redirected(rule, string_sub(refresh, stop + 1), request)
         if new then
             ngx_header["Refresh"] = string_sub(refresh, 1, stop) .. new
         end
@@ -147,7 +161,7 @@ end
 
 
 -- policy: { redirect, domain, path }, each nil or
---   { to, from } or { to, pattern, caseless }
+--   { to, from, template } or { to, pattern, caseless, template }
 function _M.header_filter(policy, request)
     if not request.tried then
         -- No backend was asked: the answer is Headgate's own.

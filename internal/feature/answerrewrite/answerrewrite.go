@@ -7,6 +7,8 @@ import (
 	"embed"
 
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/syntax/template"
 )
 
 const name = "answer_rewrite"
@@ -19,9 +21,9 @@ var (
 		Annotation: "proxy-redirect-from", Key: "proxy-redirect-from", Parse: parseFrom, Risk: feature.Medium,
 		Doc: "The text at the start of the Location or Refresh header of a response that proxy-redirect-to replaces. With a leading ~, it is a regular expression, and the whole value of the header is replaced. off and default disable the rewriting.",
 	}
-	redirectTo = feature.Setting[string]{
-		Annotation: "proxy-redirect-to", Key: "proxy-redirect-to", Default: off, Parse: parseText, Risk: feature.Medium,
-		Doc: "The replacement for proxy-redirect-from. off disables the rewriting.",
+	redirectTo = feature.Setting[target]{
+		Annotation: "proxy-redirect-to", Key: "proxy-redirect-to", Default: target{text: off}, Parse: parseTarget, Risk: feature.Medium,
+		Doc: "The replacement for proxy-redirect-from, which can contain variables: $1 to $9 stand for the groups of the rule's path. off disables the rewriting.",
 	}
 	cookieDomain = feature.Setting[rule]{
 		Annotation: "proxy-cookie-domain", Key: "proxy-cookie-domain", Parse: parseDomain, Risk: feature.Medium,
@@ -55,6 +57,8 @@ type policy struct {
 type rule struct {
 	match
 	To string `json:"to"`
+	// Template is To where that has variables.
+	Template template.Template `json:"template,omitempty"`
 }
 
 // A match is a text, or an expression: one of them, or neither for nothing.
@@ -67,16 +71,33 @@ type match struct {
 
 func route(v feature.Values, out *feature.RouteOut) {
 	var p policy
-	redirect := rule{redirectFrom.Get(v), redirectTo.Get(v)}
+	to := redirectTo.Get(v)
+	redirect := rule{redirectFrom.Get(v), to.text, to.template}
 	if redirect.To != off {
 		p.Redirect = redirect.ifAny()
 	}
+	noteHalf(v, redirect, out)
 	p.Domain, p.Path = cookieDomain.Get(v).ifAny(), cookiePath.Get(v).ifAny()
 	if p == (policy{}) {
 		return
 	}
 	feature.Add(out.Route, name, p)
 	out.Route.Variant.HeaderFilter = true
+}
+
+// noteHalf reports one of the two annotations that rewrite redirects where the other is missing.
+func noteHalf(v feature.Values, redirect rule, out *feature.RouteOut) {
+	alone := func(s, other feature.AnySetting) {
+		if v.IsSet(s) && !v.Rejects(s) && !v.IsImplied(s) && !v.IsSet(other) {
+			out.Warn(s, finding.NoEffect, "it acts only beside "+other.Spec().Annotation, "it has no effect")
+		}
+	}
+	switch rewrites := redirect.match != (match{}); {
+	case rewrites && redirect.To == off:
+		alone(redirectFrom, redirectTo)
+	case !rewrites && redirect.To != off:
+		alone(redirectTo, redirectFrom)
+	}
 }
 
 func (r rule) ifAny() *rule {

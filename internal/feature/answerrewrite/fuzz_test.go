@@ -33,7 +33,13 @@ func FuzzParse(f *testing.F) {
 		check(parseDomain(text))
 		from, err := parseFrom(text)
 		check(rule{match: from}, err)
-		to, err := parseText(text)
-		check(rule{To: to}, err)
+		to, err := parseTarget(text)
+		if err == nil && to.template != nil {
+			to.text = ""
+			for _, piece := range to.template {
+				to.text += piece.Literal
+			}
+		}
+		check(rule{To: to.text}, err)
 	})
 }

@@ -43,13 +43,19 @@ func TestRewrites(t *testing.T) {
 		headgatetest.Ingress("redirect", "redirect.test", "/", "a", redirect...) +
 		headgatetest.Ingress("path", "path.test", "/", "a", "proxy-redirect-from: http://internal.local/in", "proxy-redirect-to: /out") +
 		headgatetest.Ingress("relative", "relative.test", "/", "a", "proxy-redirect-from: http://internal.local/in", "proxy-redirect-to: /out", "relative-redirects: true") +
+		headgatetest.Ingress("groups", "groups.test", "/(prod)/([-a-z0-9]+)/(webrtc)/?(.*)", "a", "use-regex: true", "rewrite-target: /$4", "proxy-redirect-from: /", "proxy-redirect-to: /$1/$2/$3/") +
+		headgatetest.Ingress("unrewritten", "unrewritten.test", "/in/([^/]*)", "a", "use-regex: true", "proxy-redirect-from: ~http://internal.local/", "proxy-redirect-to: $scheme://$host/$1?of=$arg_x&$2") +
 		headgatetest.Ingress("bad", "bad.test", "/", "a", "proxy-redirect-from: http://internal.local/", "proxy-redirect-to: https://x/;", "proxy-cookie-path: /in") +
 		headgatetest.Ingress("own", "own.test", "/", "none", "permanent-redirect: http://internal.local/x", redirect[0], redirect[1]) +
 		headgatetest.Ingress("down", "down.test", "/", "none", append(cookies, redirect...)...)})
 	for _, c := range []struct {
-		host       string
+		url        string
 		send, want []string
 	}{
+		{"groups.test/prod/abc-1/webrtc/x", []string{"Location: /foo?x=$1"}, []string{"http://groups.test/prod/abc-1/webrtc/foo?x=$1"}},
+		{"groups.test/prod/abc-1/webrtc/x", []string{"Refresh: 1; url=/foo"}, []string{"1; url=/prod/abc-1/webrtc/foo"}},
+		{"groups.test/prod/abc-1/webrtc/x", []string{"Location: https://x.example/"}, []string{"https://x.example/"}},
+		{"unrewritten.test/in/a%20b%0dc?x=y%26", []string{"Location: http://internal.local/z"}, []string{"http://unrewritten.test/a%20b%0Dc?of=y%26&"}},
 		{"plain.test", []string{"Location: http://internal.local/x", "Set-Cookie: a=1; Domain=inner.local; Path=/in"}, []string{"http://internal.local/x", "a=1; Domain=inner.local; Path=/in"}},
 		{"redirect.test", []string{"Location: http://internal.local/x?y=1"}, []string{"https://public.example/x?y=1"}},
 		{"redirect.test", []string{"Location: http://other.local/x"}, []string{"http://other.local/x"}},
@@ -66,17 +72,18 @@ func TestRewrites(t *testing.T) {
 		{"cookies.test", nil, nil},
 	} {
 		for _, http2 := range []bool{false, true} {
-			request := headgatetest.Request{Host: c.host, Scheme: "http", HTTP2: http2, Header: sending(c.send)}
+			host, path, _ := strings.Cut(c.url, "/")
+			request := headgatetest.Request{Host: host, Path: "/" + path, Scheme: "http", HTTP2: http2, Header: sending(c.send)}
 			want := c.want
 			if http2 {
 				request.Scheme = "https"
 				want = slices.Clone(want)
 				for i := range want {
-					want[i] = strings.Replace(want[i], "http://path.test", "https://path.test", 1)
+					want[i] = strings.Replace(want[i], "http://"+host+"/", "https://"+host+"/", 1)
 				}
 			}
 			if diff := cmp.Diff(want, said(g.Do(request))); diff != "" {
-				t.Errorf("%s, HTTP/2 %v, %q (-want +got):\n%s", c.host, http2, c.send, diff)
+				t.Errorf("%s, HTTP/2 %v, %q (-want +got):\n%s", c.url, http2, c.send, diff)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/syntax/pcre"
+	"github.com/headgate/headgate/internal/syntax/template"
 )
 
 // off, alone, rewrites nothing.
@@ -17,6 +18,7 @@ const maxLength = 1000
 
 var (
 	texts   = regexp.MustCompile(`^[A-Za-z0-9\-._~/:,?&=]+$`)
+	targets = regexp.MustCompile(`^[A-Za-z0-9\-._~/:,?&=$]+$`)
 	domains = regexp.MustCompile(`^[A-Za-z0-9\-._~/:]+$`)
 
 	cookieAttributes = regexp.MustCompile(`^(; ?[A-Za-z-]+(=[A-Za-z0-9\-._~/:]+)?)+;?$`)
@@ -24,6 +26,27 @@ var (
 
 func parseText(text string) (string, error) {
 	return text, check(text, texts, "-._~/:,?&=")
+}
+
+// A target is the replacement for the start of a redirect.
+type target struct {
+	text string
+	// template is nil for a text without variables.
+	template template.Template
+}
+
+func (t target) String() string { return t.text }
+
+func parseTarget(text string) (target, error) {
+	if !strings.Contains(text, "$") {
+		_, err := parseText(text)
+		return target{text: text}, err
+	}
+	if err := check(text, targets, "-._~/:,?&=, and variables such as $1 and $host"); err != nil {
+		return target{}, err
+	}
+	template, err := template.Parse(text, false)
+	return target{text, template}, err
 }
 
 func check(text string, allowed *regexp.Regexp, marks string) error {
@@ -94,7 +117,7 @@ func parseRule(text string, caseless bool, parse func(string) (string, error)) (
 	if caseless {
 		from.From = strings.ToLower(from.From)
 	}
-	return rule{from, parts[1] + attributes}, err
+	return rule{match: from, To: parts[1] + attributes}, err
 }
 
 // cutAttributes cuts off what follows the replacement: "/; Secure; HttpOnly" replaces the path of a

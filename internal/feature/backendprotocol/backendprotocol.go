@@ -112,7 +112,12 @@ func route(v feature.Values, out *feature.RouteOut) {
 			feature.AddOfProfile(out.Route, name, policy{FastCGI: fastCGI})
 		}
 		if verify.Get(v) {
-			out.Warn(verify, finding.InvalidValue, "it has no effect with backend-protocol "+string(asked), "requests are sent without TLS")
+			out.Ignore(verify, finding.InvalidValue, "it has no effect with backend-protocol "+string(asked), "requests are sent without TLS")
+		}
+		for _, s := range []feature.AnySetting{secret, verifyName, sendName, tlsVersions, tlsCiphers} {
+			if v.IsSet(s) && !v.IsImplied(s) && !v.Rejects(s) {
+				out.Warn(s, finding.NoEffect, "requests are sent without TLS: backend-protocol must be HTTPS, GRPCS or AUTO_HTTP", "it has no effect")
+			}
 		}
 		return
 	}
@@ -124,6 +129,14 @@ func route(v feature.Values, out *feature.RouteOut) {
 	c := own
 	if first, ok := inherited(v, out.Host); ok && !own.hasSecret {
 		c = first
+		for _, s := range []feature.AnySetting{verifyName, sendName, tlsVersions, tlsCiphers} {
+			if v.IsSet(s) && !v.IsImplied(s) && !v.Rejects(s) {
+				out.Warn(s, finding.NoEffect, "another Ingress of the host has a "+secret.Annotation+", which applies to all paths of the host in its namespace with all that goes with it",
+					"it has no effect; a "+secret.Annotation+" of its own, or the key "+locationOnly.Key+", changes that")
+			}
+		}
+	} else if c.sendsName && c.name == defaultName && !v.IsImplied(sendName) {
+		out.Warn(sendName, finding.Unexpected, "the name that is sent is "+defaultName+", as in ingress-nginx: "+verifyName.Annotation+" sets another one", "backends may not know the name")
 	}
 	if verify.Get(v) && !c.verifies {
 		// Never an unverified connection instead. A Secret that can't be read denies already.

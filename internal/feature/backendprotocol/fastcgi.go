@@ -18,11 +18,11 @@ import (
 
 var (
 	index = feature.Setting[string]{
-		Annotation: "fastcgi-index", Parse: feature.Optional(parseIndex), OnInvalid: feature.Deny, Risk: feature.Medium,
+		Annotation: "fastcgi-index", Needs: byFastCGI, Parse: feature.Optional(parseIndex), OnInvalid: feature.Deny, Risk: feature.Medium,
 		Doc: "The name of a file that SCRIPT_NAME has behind a path that ends in a slash, with backend-protocol FCGI.",
 	}
 	params = feature.Setting[feature.ObjectName]{
-		Annotation: "fastcgi-params-configmap", Parse: feature.Optional(feature.Object), OnInvalid: feature.Deny, Refers: feature.ConfigMap, Risk: feature.Medium,
+		Annotation: "fastcgi-params-configmap", Needs: byFastCGI, Parse: feature.Optional(feature.Object), OnInvalid: feature.Deny, Refers: feature.ConfigMap, Risk: feature.Medium,
 		Doc: "The ConfigMap, in the namespace of the Ingress, with parameters for FastCGI backends. They replace those of the same name that all such backends get. " +
 			"Values can contain variables, also $document_root, which is the parameter DOCUMENT_ROOT, and $fastcgi_script_name. A parameter without a value is not sent. " +
 			"The names are " + strings.Join(parameterNames(), ", ") + ", HTTP_HOST, HTTP_X_ with any capital letters, digits and underscores, " +
@@ -34,6 +34,9 @@ var (
 		Doc: "The names of parameters that fastcgi-params-configmap may set besides the usual ones, separated by commas.",
 	}
 )
+
+// byFastCGI is what the annotations of FastCGI act beside.
+var byFastCGI = feature.Need{Setting: backendProtocol, What: "backend-protocol: FCGI", Met: func(v feature.Values) bool { return backendProtocol.Get(v) == fcgi }}
 
 const allowedKey = "global-allowed-fastcgi-params"
 

@@ -106,7 +106,8 @@ func TestConnections(t *testing.T) {
 		ingress("depth", base("proxy-ssl-verify-depth: 2")...) +
 		ingress("grpcs", base("backend-protocol: GRPCS")...) + ingress("auto", base("backend-protocol: AUTO_HTTP")...) +
 		ingress("bare", base("proxy-ssl-secret: default/bare")...) + ingress("missing", base("proxy-ssl-secret: default/missing")...) +
-		ingress("without", "backend-protocol: HTTPS", "proxy-ssl-verify: on"),
+		ingress("without", "backend-protocol: HTTPS", "proxy-ssl-verify: on") +
+		ingress("named", "backend-protocol: HTTPS", "proxy-ssl-server-name: on", "proxy-ssl-name: be.example.test", "proxy-ssl-protocols: TLSv1.2", "proxy-ssl-ciphers: ECDHE-ECDSA-AES256-GCM-SHA384"),
 	})
 	seen := map[string]string{}
 	wants := map[string]heard{
@@ -120,6 +121,8 @@ func TestConnections(t *testing.T) {
 		"depth":      {Client: "one", Name: "backend.test", Version: "TLS 1.2"},
 		"grpcs":      {Client: "one", Name: "backend.test", Version: "TLS 1.2", Proto: "HTTP/2.0"},
 		"https":      {Version: "TLS 1.3", Proto: "HTTP/1.1"},
+		// Without a Secret.
+		"named": {Name: "be.example.test", Version: "TLS 1.2", Cipher: "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"},
 	}
 	for name, want := range wants {
 		ask := func() heard {

@@ -31,14 +31,14 @@ var (
 	secret = feature.Setting[feature.ObjectName]{
 		Annotation: "proxy-ssl-secret", Parse: parseSecret, Refers: feature.Secret, OnInvalid: feature.Deny, Risk: feature.Medium,
 		Doc: "The Secret, as NAMESPACE/NAME, with the CAs of backends (ca.crt), and with the certificate and the key that are shown to them (tls.crt, tls.key). " +
-			"Without it, the other proxy-ssl annotations have no effect. It also applies to other Ingresses of the host and the namespace that have none, unless proxy-ssl-location-only is true.",
+			"It also applies to other Ingresses of the host and the namespace that have none, unless proxy-ssl-location-only is true.",
 	}
 	verify = feature.Setting[bool]{
 		Annotation: "proxy-ssl-verify", Parse: feature.Optional(feature.Either("on", "off")), OnInvalid: feature.Deny, When: usesTLS, Risk: feature.Low,
 		Doc: "Verifies the certificates of backends by the CAs of proxy-ssl-secret (on or off). If there are none, the paths of the Ingress answer 503.",
 	}
 	verifyDepth = feature.Setting[int]{
-		Annotation: "proxy-ssl-verify-depth", Default: 1, Parse: feature.Optional(feature.Int(0, 1000)), Risk: feature.Low,
+		Annotation: "proxy-ssl-verify-depth", Needs: feature.Needs(verify, verify.Get), Default: 1, Parse: feature.Optional(feature.Int(0, 1000)), Risk: feature.Low,
 		Doc: "The number of intermediate certificates between the certificate of a backend and the CA. 0 means 1, and more than 10 means 10.",
 	}
 	verifyName = feature.Setting[string]{
@@ -51,7 +51,7 @@ var (
 	}
 	tlsVersions = feature.Setting[model.TLSVersions]{
 		Annotation: "proxy-ssl-protocols", Default: model.TLS12, Parse: parseVersions, Risk: feature.Low,
-		Doc: "The TLS versions for backends: TLSv1.2, TLSv1.3 or both, separated by spaces. Without proxy-ssl-secret it is both.",
+		Doc: "The TLS versions for backends: TLSv1.2, TLSv1.3 or both, separated by spaces. By default it is both, and TLSv1.2 with proxy-ssl-secret.",
 	}
 	tlsCiphers = feature.Setting[[]int]{
 		Annotation: "proxy-ssl-ciphers", Parse: parseCiphers, Risk: feature.Medium,
@@ -86,7 +86,7 @@ func directives() directive.List {
 
 // A connection is how TLS connections to backends are made.
 type connection struct {
-	// hasSecret is set where it is more than the default.
+	// hasSecret is set where other Ingresses of the host take it over.
 	hasSecret bool
 	versions  model.TLSVersions
 	ciphers   []int
@@ -106,11 +106,15 @@ type problem struct {
 	message string
 }
 
-// connectionOf reads the settings of an Ingress. Without a Secret, the others have no effect,
-// as in ingress-nginx.
+// connectionOf reads the settings of an Ingress. Without a Secret, nothing is verified and no
+// certificate is shown; in ingress-nginx, the others have no effect then.
 func connectionOf(v feature.Values) (connection, *problem) {
 	c := connection{versions: bothVersions}
 	if secret.Get(v).Name == "" {
+		if v.IsSet(tlsVersions) && !v.Rejects(tlsVersions) {
+			c.versions = tlsVersions.Get(v)
+		}
+		c.ciphers, c.name, c.sendsName = tlsCiphers.Get(v), verifyName.Get(v), sendName.Get(v)
 		return c, nil
 	}
 	data, ok := feature.FromSecret(v, secret, name, readSecret)

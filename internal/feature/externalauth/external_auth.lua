@@ -214,7 +214,7 @@ function _M.before_exec(policy, request)
         hg_call_uri = request.calls.check.uri,
         hg_call_header_x_headgate_checks = checks and checks .. " " .. policy.id or policy.id,
         hg_call_header_x_original_url = scheme .. "://" .. requests.authority(request) .. uri,
-        hg_call_header_x_auth_request_redirect = policy.redirect or uri,
+        hg_call_header_x_auth_request_redirect = policy.redirect and template.fill_uri(policy.redirect, request) or uri,
     }
     -- As in ingress-nginx: the service has no X-Forwarded-Proto.
     variables.hg_call_header_x_forwarded_host, variables.hg_call_header_x_forwarded_port = client.asked()

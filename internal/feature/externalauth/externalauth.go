@@ -31,7 +31,7 @@ type settings struct {
 	signIn       feature.Setting[string]
 	signInParam  feature.Setting[string]
 	respond      feature.Setting[[]string]
-	redirect     feature.Setting[string]
+	redirect     feature.Setting[template.Template]
 	cacheKey     feature.Setting[template.Template]
 	cacheFor     feature.Setting[[]validity]
 	alwaysCookie feature.Setting[bool]
@@ -70,7 +70,7 @@ var (
 		Doc: "Uses the auth service of the key global-auth-url, unless the Ingress has an auth-url.",
 	}
 	proxyHeaders = feature.Setting[feature.ObjectName]{
-		Annotation: "auth-proxy-set-headers", Parse: feature.Optional(feature.Object), OnInvalid: feature.DenyMissing, When: asksOwn, Refers: feature.ConfigMap, Risk: feature.Medium,
+		Annotation: "auth-proxy-set-headers", Needs: feature.Needs(authURL, asksOwn), Parse: feature.Optional(feature.Object), OnInvalid: feature.DenyMissing, When: asksOwn, Refers: feature.ConfigMap, Risk: feature.Medium,
 		Doc: "The ConfigMap with headers to add to requests to the auth service. If the ConfigMap does not exist or has an invalid header, the paths answer 503.",
 	}
 	keepalive          = ignored("auth-keepalive", 0, "Number of idle connections to the auth service.")
@@ -129,9 +129,9 @@ func newSettings(url feature.Setting[target]) settings {
 			Annotation: "auth-response-headers", Parse: parseNames, OnInvalid: feature.Deny, Risk: feature.Medium,
 			Doc: "Headers of the auth service's response that are sent to the backend. They replace the client's headers of the same names.",
 		}),
-		redirect: declare(url, feature.Setting[string]{
-			Annotation: "auth-request-redirect", Parse: parsePlain, OnInvalid: feature.Deny, Risk: feature.Medium,
-			Doc: "The value of the header X-Auth-Request-Redirect that the auth service gets. The default is the URI of the request.",
+		redirect: declare(url, feature.Setting[template.Template]{
+			Annotation: "auth-request-redirect", Parse: parseRedirect, OnInvalid: feature.Deny, Risk: feature.Medium,
+			Doc: "The value of the header X-Auth-Request-Redirect that the auth service gets, which can contain variables. The default is the URI of the request.",
 		}),
 		cacheKey: declare(url, feature.Setting[template.Template]{
 			Annotation: "auth-cache-key", Parse: parseKey, Risk: feature.Medium,
@@ -160,7 +160,7 @@ func declare[T any](url feature.Setting[target], s feature.Setting[T]) feature.S
 	if url.Key != "" {
 		return everywhere(s, asksGlobal)
 	}
-	s.When = asksOwn
+	s.When, s.Needs = asksOwn, feature.Needs(url, asksOwn)
 	return s
 }
 

@@ -46,6 +46,7 @@ func TestRequestsToTheService(t *testing.T) {
 	j := startAuthService(t)
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: app(t) + j.guarded("a.test", "/check/here?fixed=1") +
 		j.guarded("post.test", "/check", "auth-method: POST") + j.guarded("back.test", "/check", "auth-request-redirect: https://app.example/back") +
+		j.guarded("return.test", "/check", "auth-request-redirect: https://$host$request_uri") +
 		j.guarded("vars.test", "/v/$host?m=$request_method&u=$request_uri&x=$http_x&c=$cookie_c&p=$uri") +
 		j.guarded("more.test", "/check", "auth-proxy-set-headers: more") + j.guarded("path.test", "/check$request_uri") +
 		"---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: more}\ndata: {X-Extra: one, X-Var: $host, X-Forwarded-Proto: $scheme, X-None: ''}\n",
@@ -84,6 +85,11 @@ func TestRequestsToTheService(t *testing.T) {
 	g.Get("back.test", "/p").WantStatus(t, 200)
 	if got := j.last(t).Header.Get("X-Auth-Request-Redirect"); got != "https://app.example/back" {
 		t.Errorf("auth-request-redirect: the service got %q", got)
+	}
+
+	g.Get("return.test", "/p%20q?a=b").WantStatus(t, 200)
+	if got := j.last(t).Header.Get("X-Auth-Request-Redirect"); got != "https://return.test/p%20q?a=b" {
+		t.Errorf("auth-request-redirect with variables: the service got %q", got)
 	}
 
 	// What a client puts into a variable stays a part of its parameter.

@@ -107,6 +107,9 @@ func parseSignIn(text string) (string, error) {
 
 var parsePlain = feature.Matching(`^[A-Za-z0-9._~/:,?&=-]*$`, 1000, "must consist of letters, digits and -._~/:,?&=")
 
+// parseRedirect reads a URL or a part of one, with variables.
+var parseRedirect = feature.TemplateOf(feature.Matching(`^[A-Za-z0-9._~/:,?&=$-]*$`, 1000, "must consist of letters, digits and -._~/:,?&=, and variables such as $host"), false)
+
 func parseParam(text string) (string, error) { return parsePlain(cmp.Or(text, "rd")) }
 
 // backendHeaders are headers that nginx.conf sets in requests to backends.

@@ -29,9 +29,9 @@ type policy struct {
 	Call    callee            `json:"call"`
 	URI     template.Template `json:"uri"`
 	// PathVaries is set where the path of the URI depends on the request.
-	PathVaries bool   `json:"path_varies,omitempty"`
-	Method     string `json:"method,omitempty"`
-	Redirect   string `json:"redirect,omitempty"`
+	PathVaries bool              `json:"path_varies,omitempty"`
+	Method     string            `json:"method,omitempty"`
+	Redirect   template.Template `json:"redirect,omitempty"`
 	// Headers are names with templates, which may be empty.
 	Headers [][2]any          `json:"headers,omitempty"`
 	Respond []string          `json:"respond,omitempty"`

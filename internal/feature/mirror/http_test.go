@@ -152,11 +152,11 @@ func TestTargets(t *testing.T) {
 	for _, c := range []struct{ host, path, uri, wantHost, serverName string }{
 		{"service.test", "/x?id=%20%0d%0a%23", "/copy?of=/x?id=%20%0d%0a%23&id=%20%0d%0a%23&h=a%20b%26c", "copies.default.svc", ""},
 		{"host.test", "/x", "/", "copy.example:81", ""},
-		{"variable.test", "/?host=a.example", "/", "a.example", ""},
-		{"variable.test", "/?host=a%20b", "/", "127.0.0.1", ""},
+		{"variable.test", "/?host=a.example", "/?host=a.example", "a.example", ""},
+		{"variable.test", "/?host=a%20b", "/?host=a%20b", "127.0.0.1", ""},
 		{"variable.test", "/", "/", "127.0.0.1", ""},
 		{"below.test", "/a%20b?c", "/below/a%20b", "127.0.0.1", ""},
-		{"secure.test", "/x", "/copy", "secure.default.svc", "secure.default.svc"},
+		{"secure.test", "/x?y=%20&z", "/copy?y=%20&z", "secure.default.svc", "secure.default.svc"},
 		{"vhost.test", "/x", "/", "127.0.0.1", ""},
 	} {
 		g.Do(headgatetest.Request{Host: c.host, Path: c.path, Header: http.Header{"X-H": {"a b&c"}}}).WantStatus(t, 200)

@@ -25,14 +25,14 @@ var (
 	mirrorTarget = feature.Setting[target]{
 		Annotation: "mirror-target", Parse: feature.Optional(parseTarget), Risk: feature.High,
 		Doc: "The URL of a service that gets a copy of each request, with variables in path and query. Its responses are dropped, and no request waits for it. " +
-			"A request that is refused is not copied. Without a path, the copy has that of the request.",
+			"A request that is refused is not copied. Without a path, the copy has that of the request; without a variable, its query.",
 	}
 	mirrorHost = feature.Setting[template.Template]{
-		Annotation: "mirror-host", Parse: feature.Optional(parseHost), When: mirrors, Risk: feature.High,
+		Annotation: "mirror-host", Needs: feature.Needs(mirrorTarget, mirrors), Parse: feature.Optional(parseHost), When: mirrors, Risk: feature.High,
 		Doc: "The Host header of copies. It can contain variables. The default is the host of mirror-target, without the port.",
 	}
 	mirrorBody = feature.Setting[bool]{
-		Annotation: "mirror-request-body", Default: true, Parse: feature.Either("on", "off"), When: mirrors, Risk: feature.Low,
+		Annotation: "mirror-request-body", Needs: feature.Needs(mirrorTarget, mirrors), Default: true, Parse: feature.Either("on", "off"), When: mirrors, Risk: feature.Low,
 		Doc: "Whether copies have the body of the request. If they do, the whole body is read before the backend gets the request, even if proxy-request-buffering is off.",
 	}
 )

@@ -35,7 +35,8 @@ var (
 )
 
 // parseTarget reads "http://HOST[:PORT][/PATH][?QUERY]", with variables in path and query.
-// There is none in the host: clients could choose where requests are sent.
+// There is none in the host: clients could choose where requests are sent. Without variables and a
+// query of its own, the copy has the query of the request.
 func parseTarget(text string) (target, error) {
 	if _, err := checkTarget(text); err != nil {
 		return target{}, err
@@ -67,12 +68,16 @@ func parseTarget(text string) (target, error) {
 	case uri[0] == '?':
 		uri = "/" + uri
 	}
+	var varies bool
+	call.Path, varies = address.PathOf(uri)
+	if !strings.ContainsAny(uri, "$?") {
+		// NGINX passes the query on behind a URL without variables.
+		uri += "$is_args$args"
+	}
 	template, err := parseTemplate(uri)
 	if err != nil {
 		return target{}, err
 	}
-	var varies bool
-	call.Path, varies = address.PathOf(uri)
 	return target{text, call, template, varies}, nil
 }
 

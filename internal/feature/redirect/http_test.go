@@ -43,6 +43,8 @@ func TestRedirects(t *testing.T) {
 		headgatetest.Ingress("rel", "relative.test", "/", "web", "permanent-redirect: /elsewhere", "relative-redirects: true") +
 		headgatetest.Ingress("bare", "bare.test", "/", "web", "permanent-redirect: example.com/x") +
 		headgatetest.Ingress("t", "temporal.test", "/", "down", "temporal-redirect: https://example.com/t", "permanent-redirect: /no") +
+		headgatetest.Ingress("temprel", "temprel.test", "/", "web", "temporal-redirect: /location", "relative-redirects: true") +
+		headgatetest.Ingress("rootrel", "rootrel.test", "/", "web", "app-root: /home", "relative-redirects: true") +
 		headgatetest.Ingress("not", "not.test", "/", "web", "temporal-redirect: /path") +
 		headgatetest.Ingress("denied", "denied.test", "/", "web", "permanent-redirect: /{x}") +
 		headgatetest.Ingress("slash", "slash.test", "/foo/", "web") +
@@ -56,6 +58,8 @@ func TestRedirects(t *testing.T) {
 		{"bare.test", "/x", 301, "example.com/x"},
 		{"temporal.test", "/x", 302, "https://example.com/t"},
 		{"not.test", "/x", 200, ""},
+		{"temprel.test", "/x", 302, "/location"},
+		{"rootrel.test", "/", 302, "/home"},
 		{"denied.test", "/x", 503, ""},
 		{"slash.test", "/foo?x=1", 301, "http://slash.test/foo/?x=1"},
 		{"slashrel.test", "/foo?x=1", 301, "/foo/?x=1"},

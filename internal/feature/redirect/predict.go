@@ -13,8 +13,11 @@ func predict(q prediction.Request) prediction.Answer {
 		if q.Path != "/" {
 			return prediction.Answer{}
 		}
-		path := prediction.EscapePath(prediction.Expand(p.Root, q, func(string) (string, bool) { return "", true }))
-		return prediction.Answer{Status: 302, Location: q.Scheme + "://" + q.Authority + path, Why: "app-root sets the target"}
+		target := prediction.EscapePath(prediction.Expand(p.Root, q, func(string) (string, bool) { return "", true }))
+		if !q.Relative {
+			target = q.Scheme + "://" + q.Authority + target
+		}
+		return prediction.Answer{Status: 302, Location: target, Why: "app-root sets the target"}
 	}
 	target := p.To
 	if strings.HasPrefix(target, "/") && !q.Relative {

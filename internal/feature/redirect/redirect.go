@@ -27,22 +27,23 @@ var lua embed.FS
 var (
 	appRoot = feature.Setting[template.Template]{
 		Annotation: "app-root", Parse: parseRoot, Scope: feature.ScopeHost, Risk: feature.Medium,
-		Doc: "The path that requests for / of the host are redirected to.",
+		Doc: "The path that requests for / of the host are redirected to, with relative-redirects without scheme and host.",
 	}
 	permanent = feature.Setting[string]{
 		Annotation: "permanent-redirect", Parse: parseURL, OnInvalid: feature.Deny, Risk: feature.Medium,
 		Doc: "The URL or path that all requests are redirected to. The path and query of the request are not added.",
 	}
 	permanentCode = feature.Setting[int]{
-		Annotation: "permanent-redirect-code", Default: 301, Parse: parseCode, Risk: feature.Low,
+		Annotation: "permanent-redirect-code", Needs: feature.Needs(permanent, func(v feature.Values) bool { return permanent.Get(v) != "" }), Default: 301, Parse: parseCode, Risk: feature.Low,
 		Doc: "The status code of permanent-redirect: 301, 302, 303, 307 or 308. With any other number, 301 is used.",
 	}
 	temporal = feature.Setting[string]{
 		Annotation: "temporal-redirect", Parse: parseURL, OnInvalid: feature.Deny, Risk: feature.Medium,
-		Doc: "The URL or path that all requests are redirected to. The path and query of the request are not added. It takes precedence over permanent-redirect.",
+		Doc: "The URL that all requests are redirected to. The path and query of the request are not added. It takes precedence over permanent-redirect. It may be a path together with relative-redirects; " +
+			"otherwise a path is not used, and requests are not redirected.",
 	}
 	temporalCode = feature.Setting[int]{
-		Annotation: "temporal-redirect-code", Default: 302, Parse: parseCode, Risk: feature.Low,
+		Annotation: "temporal-redirect-code", Needs: feature.Needs(temporal, func(v feature.Values) bool { return temporal.Get(v) != "" }), Default: 302, Parse: parseCode, Risk: feature.Low,
 		Doc: "The status code of temporal-redirect: 301, 302, 303 or 307. With any other number, 302 is used.",
 	}
 	relative = feature.Setting[bool]{
@@ -82,8 +83,8 @@ type policy struct {
 func route(v feature.Values, out *feature.RouteOut) {
 	out.Route.Relative = relative.Get(v)
 	to, code := temporal.Get(v), codeIn(temporalCode, v, 307)
-	if to != "" && !isURL(to) {
-		out.Warn(temporal, finding.InvalidValue, "must begin with http:// or https://", "requests are not redirected")
+	if to != "" && !isURL(to) && !(out.Route.Relative && strings.HasPrefix(to, "/")) {
+		out.Ignore(temporal, finding.InvalidValue, "must begin with http:// or https://, or with a slash and "+relative.Annotation+`: "true"`, "requests are not redirected")
 		return
 	}
 	if to == "" {

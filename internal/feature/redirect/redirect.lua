@@ -12,8 +12,10 @@ local FOUND = 302
 function _M.rewrite(policy, request)
     if policy.root then
         if request.path == "/" then
-            local path = template.fill_uri(policy.root, request)
-            local target = client.scheme() .. "://" .. requests.authority(request) .. path
+            local target = template.fill_uri(policy.root, request)
+            if not request.route.relative then
+                target = client.scheme() .. "://" .. requests.authority(request) .. target
+            end
             return requests.redirect(request, target, FOUND)
         end
         return
