@@ -9,6 +9,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model/directive"
+	"github.com/headgate/headgate/internal/model/prediction"
 )
 
 var (
@@ -98,4 +99,18 @@ func routeErrors(v feature.Values, out *feature.RouteOut, none bool) bool {
 func replaced(p any, status int) (byDefault string, ok bool) {
 	of, _ := p.(policy)
 	return of.Default, slices.Contains(of.Statuses, status)
+}
+
+// part says why a default backend answers no request.
+func part(q prediction.Request, annotation, _ string) string {
+	_, replaces := q.Policy.(policy)
+	switch {
+	case annotation != defaultBackend.Annotation || replaces:
+		return ""
+	case q.Backend == "":
+		return "no rule matches, and it stands in for the Services of rules only"
+	case q.HasEndpoint(q.Backend):
+		return "the Service of the path has endpoints, and there are no " + customErrors.Annotation
+	}
+	return ""
 }

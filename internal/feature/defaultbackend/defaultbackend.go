@@ -32,8 +32,13 @@ func Feature() feature.Feature {
 		Route:      route,
 		Directives: directive.List{catches, catchesOwn},
 		Replaced:   replaced,
-		Causes:     map[feature.Effect]string{feature.FallbackBackend: defaultBackend.Annotation, feature.ErrorPage: customErrors.Annotation},
-		Lua:        lua,
+		Part:       part,
+		Common: []map[string]string{
+			{customErrors.Annotation: "404"}, {customErrors.Annotation: "503"}, {customErrors.Annotation: "404,503"}, {customErrors.Annotation: "502,503,504"},
+			{customErrors.Annotation: "404,500,502,503,504"},
+		},
+		Causes: map[feature.Effect]string{feature.FallbackBackend: defaultBackend.Annotation, feature.ErrorPage: customErrors.Annotation},
+		Lua:    lua,
 	}
 }
 
@@ -52,9 +57,10 @@ func route(v feature.Values, out *feature.RouteOut) {
 	if service := defaultBackend.Get(v).Name; service != "" {
 		fallback = model.BackendKey(v.Origin().Namespace, service, model.FirstPort)
 	}
-	// Where the default backend itself answers, or the built-in one, no other stands in for it.
+	// Where the default backend itself answers, or the built-in one, no other stands in for it. The
+	// default backend is asked again for the page of an error that it answers, as in ingress-nginx.
 	byDefault := out.Route.Default || out.Route.Backend == ""
-	replaces := routeErrors(v, out, byDefault && fallback == "")
+	replaces := routeErrors(v, out, byDefault && fallback == "" && out.Host.DefaultBackend == "")
 	if !byDefault || replaces {
 		out.Route.Fallback = fallback
 	}

@@ -146,3 +146,18 @@ func TestErrorsElsewhere(t *testing.T) {
 	g.ApplyReloading(headgatetest.Ingress("new", "a.test", "/new", "a", "default-backend: b", "custom-http-errors: 404,405"))
 	ask(t, g, "/new", "405", "405 b GET / code=405 original=/new of=default/new/a")
 }
+
+// TestErrorsOfTheDefaultBackend: where it answers an error for what no rule has, it is asked again for the
+// page of that error.
+func TestErrorsOfTheDefaultBackend(t *testing.T) {
+	t.Parallel()
+	g := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), DefaultBackend: "common", Manifests: serving(t, "a", false) + serving(t, "common", false) +
+		headgatetest.Config("custom-http-errors: 404") + headgatetest.Ingress("web", "a.test", "/web", "a")})
+	ask(t, g, "/none?x=1", "404", "404 common GET /?x=1 code=404 original=/none?x=1 of=default/web/common")
+	ask(t, g, "/none", "500", "500 common GET /none code= original= of=//")
+	ask(t, g, "/none", "200", "200 common GET /none code= original= of=//")
+	r := g.Do(headgatetest.Request{Host: "unknown.test", Path: "/x", Header: http.Header{"X-Want": {"404"}}})
+	if want := "common GET / code=404 original=/x of=//common"; r.Status != 404 || r.Body != want {
+		t.Errorf("an unknown name: %d %s, want %s", r.Status, r.Body, want)
+	}
+}
