@@ -32,6 +32,7 @@ func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
 	var plain model.Route
 	b.routes.Apply(values, feature.RouteOut{Route: &plain})
 	g.Default, g.Files = plain.Profile, plain.Files
+	g.Common = b.common(v, plain.Profile)
 	about := b.chooseTexts(v, values, &g, &out)
 
 	var fs []finding.Finding
@@ -41,6 +42,27 @@ func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
 		fs = setting.Findings("configmap/"+object.Namespace+"/"+object.Name, slices.Concat(problems, out.Problems))
 	}
 	return g, finding.Sort(append(fs, about...))
+}
+
+// common are the profiles of Ingresses as many are, without the default one.
+func (b *Builder) common(v View, usual model.Profile) []model.Profile {
+	config := b.settings.Options(v).Config
+	var list []model.Profile
+	for _, f := range b.features {
+		for _, annotations := range f.Common {
+			whole := make(map[string]string, len(annotations))
+			for name, text := range annotations {
+				whole[b.settings.Name(name)] = text
+			}
+			parsed := b.settings.Schema.Parse(model.Origin{}, whole, config)
+			route := model.Route{Kind: model.Prefix, Path: "/"}
+			out := b.routes.Apply(parsed.Values(), feature.RouteOut{Route: &route})
+			if p := route.Profile; !out.Denied && !parsed.Denied() && p != usual && !slices.Contains(list, p) {
+				list = append(list, p)
+			}
+		}
+	}
+	return list
 }
 
 // chooseTexts has NGINX test the texts of the administrator, and features say what follows.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/headgate/headgate/internal/controller/budget"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/observe/tracker"
 )
@@ -24,15 +25,25 @@ const (
 
 // boundReload reports how long a reload that hosts cause must wait, 0 if it may begin.
 func (c *Controller) boundReload() time.Duration {
-	by, wait := heldBy(""), time.Duration(0)
+	by, wait, now := heldBy(""), time.Duration(0), time.Now()
+	generations := c.oldGenerations()
 	switch {
 	case c.settings.Timing.Unbounded || !c.desired.ForTenants(c.settings.Environment, c.static, c.reload.larger):
-	case c.oldGenerations() >= c.limits.OldGenerations:
+	case generations >= c.limits.OldGenerations:
 		by, wait = byGenerations, workersPoll
 	default:
-		if wait = c.reload.budget.Take(time.Now(), c.limits); wait > 0 {
+		limits, waiting := c.limits, c.desired.WaitingNamespaces()
+		limits.ReloadInterval = budget.Pace(c.limits, generations)
+		if wait = c.reload.budget.Take(now, limits); wait == 0 {
+			c.reload.share.Note(now, waiting)
+		} else if c.reload.share.Take(now, c.limits, waiting) {
+			wait = 0
+		} else {
 			by = byRate
 		}
+	}
+	if until := now.Add(wait); until.Sub(c.reload.until).Abs() > time.Second {
+		c.reload.until = until
 	}
 	if by != "" && by != c.reload.heldBy {
 		c.metrics.ReloadsHeldBack.WithLabelValues(string(by)).Inc()
@@ -48,7 +59,8 @@ func (c *Controller) why() string {
 	case c.reload.failures > 0:
 		return "NGINX rejected the configuration"
 	case c.reload.heldBy == byRate:
-		return fmt.Sprintf("Ingresses can cause %d reloads at once and one more every %v", c.limits.ReloadBurst, c.limits.ReloadInterval)
+		return fmt.Sprintf("Ingresses can cause %d reloads at once and one more every %v to %v, the next one at %s", c.limits.ReloadBurst,
+			budget.Pace(c.limits, 0), c.limits.ReloadInterval, c.reload.until.UTC().Format("15:04:05 UTC"))
 	case c.reload.heldBy == byGenerations:
 		return fmt.Sprintf("the workers of %d earlier reloads still serve connections", c.limits.OldGenerations)
 	}

@@ -148,6 +148,7 @@ func New(s Settings) *Controller {
 		client:  client,
 		workers: worker.Generations{},
 	}
+	c.desired.KeepsCommon = s.Timing.CommonProfiles
 	c.sockets.tried = map[netip.Addr]bool{}
 	builder.Sockets(c.socketsOfBuild())
 	c.whole = trial.NewWhole(trials, s.Environment, s.Process, s.RunDir, func() model.Globals { return c.static.Globals() })

@@ -38,8 +38,11 @@ type reload struct {
 	tested  chan error
 	drained <-chan time.Time
 
-	// budget is that of hosts, and heldBy why they wait now.
+	// budget is that of hosts, and share what a namespace has of its own; heldBy is why they wait
+	// now, and until when.
 	budget   budget.Budget
+	share    budget.Share
+	until    time.Time
 	heldBy   heldBy
 	reported reported
 	// look fires when it is time to look at old workers, while there are any.

@@ -15,6 +15,9 @@ import (
 // Desired is the model as units, and which of them the data plane has. A Desired is
 // used by one goroutine.
 type Desired struct {
+	// KeepsCommon has configurations have the profiles of model.Globals.Common too.
+	KeepsCommon bool
+
 	globals model.Globals
 	units   map[unit.Key]unit.Unit
 	counts  map[unit.Kind]int

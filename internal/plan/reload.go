@@ -109,6 +109,7 @@ func (d *Desired) Next(env nginxconf.Environment, current Static, grown *nginxco
 		}
 		clientHello = clientHello || applied.clientHello
 	}
+	d.addCommon(wanted)
 	dictionaries := current.Dictionaries
 	dictionaries.Previous = nil
 	if grown != nil {
@@ -119,6 +120,20 @@ func (d *Desired) Next(env nginxconf.Environment, current Static, grown *nginxco
 		return Static{}, "", err
 	}
 	return next, why(current, next), nil
+}
+
+// addCommon adds profiles that many hosts ask for, as far as there is room. They cause no
+// reload: a configuration has them from its start, or from the next one.
+func (d *Desired) addCommon(wanted map[model.Profile]struct{}) {
+	if !d.KeepsCommon {
+		return
+	}
+	for _, p := range d.globals.Common {
+		if len(wanted) >= maxProfiles {
+			return
+		}
+		wanted[p] = struct{}{}
+	}
 }
 
 // serves reports whether rendering for d would give the same bytes, because its input

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -185,6 +186,19 @@ func (d *Desired) SubstituteHost(h *model.Host) {
 
 // WaitingHosts is how many hosts wait for a reload. changes counts changes of them.
 func (d *Desired) WaitingHosts() (hosts, changes int) { return len(d.waiting), d.waitingChanges }
+
+// WaitingNamespaces are those of the Ingresses that wait for a reload, sorted.
+func (d *Desired) WaitingNamespaces() []string {
+	var list []string
+	for _, w := range d.waiting {
+		for _, f := range w.findings {
+			namespace, _, _ := strings.Cut(strings.TrimPrefix(f.Object, "ingress/"), "/")
+			list = append(list, namespace)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
 
 // Waiting are findings about the hosts that wait for a reload. why says what the reload
 // waits for.

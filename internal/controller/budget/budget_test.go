@@ -54,3 +54,41 @@ func TestLimitsWithoutTheFeature(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 }
+
+// TestPace: the fewer old generations there are, the sooner there is one more reload.
+func TestPace(t *testing.T) {
+	t.Parallel()
+	limits := model.Process{ReloadInterval: time.Minute, OldGenerations: 3}
+	for generations, want := range []time.Duration{15 * time.Second, 30 * time.Second, 45 * time.Second, time.Minute, time.Minute} {
+		if got := budget.Pace(limits, generations); got != want {
+			t.Errorf("%d generations: %v, want %v", generations, got, want)
+		}
+	}
+}
+
+// TestShare: a namespace that had none in the last interval gets a reload, though others have used up
+// all, and not a second one. All of these are bounded too.
+func TestShare(t *testing.T) {
+	t.Parallel()
+	limits := model.Process{ReloadBurst: 2, ReloadInterval: time.Minute, OldGenerations: 3}
+	var s budget.Share
+	now := time.Unix(1e9, 0)
+	take := func(want bool, waiting ...string) {
+		t.Helper()
+		if got := s.Take(now, limits, waiting); got != want {
+			t.Errorf("%q: %v, want %v", waiting, got, want)
+		}
+	}
+	s.Note(now, []string{"storm"})
+	take(false, "storm")
+	take(true, "storm", "quiet")
+	take(false, "storm", "quiet")
+	take(true, "other")
+	take(false, "third")
+	now = now.Add(30 * time.Second)
+	take(false, "third")
+	now = now.Add(30 * time.Second)
+	take(true, "third")
+	now = now.Add(time.Minute)
+	take(true, "storm", "third")
+}

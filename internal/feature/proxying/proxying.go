@@ -4,10 +4,12 @@ package proxying
 
 import (
 	"embed"
+	"fmt"
 	"math/bits"
 	"time"
 
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/syntax/quantity"
@@ -109,6 +111,7 @@ func Feature() feature.Feature {
 		Predict:    prediction.ByPhase{prediction.RoutePhase: predict(false), prediction.GuardPhase: predict(true)},
 		Lua:        lua,
 		Directives: directives(),
+		Common:     common(),
 	}
 }
 
@@ -141,6 +144,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 	limit := bodySize.Get(v)
 	step := bodyStep(limit)
 	writeProfile(v, &out.Route.Profile)
+	noteBusy(v, out)
 	out.Route.Profile = out.Route.Profile.With(maxBodySize.To(step))
 	// The length of a streamed body is not known: NGINX stops it at the step.
 	out.Route.Profile.Access = out.Route.Profile.Access || step != limit && requestBuffering.Get(v)
@@ -165,14 +169,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 // writeProfile writes all but the limit on bodies. NGINX refuses some
 // combinations: what depends on the buffers is brought within their bounds.
 func writeProfile(v feature.Values, p *model.Profile) {
-	size := max(minBuffer, powerOfTwo(bufferSize.Get(v)))
-	if p.Protocol == model.GRPC {
-		size = bufferSize.Default
-		if kb := grpcBuffer.Get(v); kb > 0 {
-			size = powerOfTwo(int64(kb) * kib)
-		}
-	}
-	number := max(minBuffers, min(powerOfTwo(int64(buffers.Get(v))), maxKept/size))
+	size, number := buffersOf(v, p.Protocol)
 	busy := 2 * size
 	if asked := busyBuffers.Get(v); asked > 0 {
 		busy = max(size, powerOfTwo(asked))
@@ -193,6 +190,28 @@ func writeProfile(v feature.Values, p *model.Profile) {
 		nextUpstreamTimeout.To(int64(retryStep(retryTime.Get(v))/time.Second)),
 		httpProtocol.When(httpVersion.Get(v)),
 	)
+}
+
+// buffersOf are the size and the number of the buffers for responses.
+func buffersOf(v feature.Values, protocol model.Protocol) (size, number int64) {
+	size = max(minBuffer, powerOfTwo(bufferSize.Get(v)))
+	if protocol == model.GRPC {
+		size = bufferSize.Default
+		if kb := grpcBuffer.Get(v); kb > 0 {
+			size = powerOfTwo(int64(kb) * kib)
+		}
+	}
+	return size, max(minBuffers, min(powerOfTwo(int64(buffers.Get(v))), maxKept/size))
+}
+
+// noteBusy reports a size that the other sizes don't allow: NGINX would not start with it.
+func noteBusy(v feature.Values, out *feature.RouteOut) {
+	size, number := buffersOf(v, out.Route.Profile.Protocol)
+	asked := busyBuffers.Get(v)
+	if used := min(max(asked, size), size*number/2); v.IsSet(busyBuffers) && asked > 0 && used != asked {
+		out.Warn(busyBuffers, finding.InvalidValue, fmt.Sprintf("must be from one buffer (%dk) to half of all buffers (%dk), by %s and %s", size/kib, size*number/2/kib, bufferSize.Annotation, buffers.Annotation),
+			fmt.Sprintf("using %dk", used/kib))
+	}
 }
 
 // powerOfTwo is the least power of two that is not below n, for n ≥ 1.

@@ -1,0 +1,58 @@
+package dataplane_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/test/headgatetest"
+)
+
+// usualIngresses are annotations as Ingresses of widely used programs have them, with their shares of a thousand.
+// Most have none that NGINX takes only statically.
+var usualIngresses = []struct {
+	share       int
+	annotations []string
+}{
+	{560, nil}, {60, []string{"proxy-read-timeout: 3600", "proxy-send-timeout: 3600"}},
+	{70, []string{"proxy-body-size: 0"}}, {50, []string{"proxy-body-size: 50m"}}, {40, []string{"proxy-body-size: 100m"}}, {25, []string{"proxy-body-size: 10m"}},
+	{20, []string{"proxy-body-size: 8m"}}, {15, []string{"proxy-body-size: 500m"}}, {15, []string{"proxy-body-size: 1g"}}, {10, []string{"proxy-body-size: 2g"}}, {8, []string{"proxy-body-size: 20m"}},
+	{6, []string{"proxy-body-size: 64m"}}, {5, []string{"proxy-body-size: 512m"}}, {5, []string{"proxy-body-size: 200m"}}, {4, []string{"proxy-body-size: 5m"}}, {4, []string{"proxy-body-size: 32m"}},
+	{3, []string{"proxy-body-size: 250m"}},
+	{15, []string{"proxy-body-size: 0", "proxy-request-buffering: off"}}, {5, []string{"proxy-body-size: 10g", "proxy-request-buffering: off"}},
+	{10, []string{"proxy-buffering: off"}}, {6, []string{"proxy-body-size: 0", "proxy-buffering: off", "proxy-request-buffering: off"}},
+	{12, []string{"proxy-buffer-size: 128k"}}, {8, []string{"proxy-buffer-size: 16k"}}, {5, []string{"proxy-buffer-size: 64k"}}, {4, []string{"proxy-buffer-size: 8k"}}, {3, []string{"proxy-buffer-size: 256k"}},
+	{20, []string{"backend-protocol: HTTPS"}}, {6, []string{"backend-protocol: GRPC"}}, {3, []string{"backend-protocol: GRPCS"}}, {3, []string{"backend-protocol: HTTPS", "proxy-body-size: 0"}},
+}
+
+// TestUsualIngressesCauseNoReload: of 1,000 Ingresses as they are, one after the other, at most one causes a
+// reload, and each is served as it is written within a second.
+func TestUsualIngressesCauseNoReload(t *testing.T) {
+	t.Parallel()
+	const count = 1000
+	timing := controller.DefaultTiming()
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: &timing, Manifests: headgatetest.Service("a") + headgatetest.Endpoints("a", headgatetest.StartEcho(t, "a"))})
+	random := rand.New(rand.NewPCG(15, 5))
+	before := g.Value(g.Metrics.Reloads)
+	var longest time.Duration
+	for i := range count {
+		at, n := 0, random.IntN(count)
+		for n >= usualIngresses[at].share {
+			n -= usualIngresses[at].share
+			at++
+		}
+		begun := time.Now()
+		name := fmt.Sprintf("i%d", i)
+		g.Apply(headgatetest.Ingress(name, name+".test", "/", "a", usualIngresses[at].annotations...))
+		longest = max(longest, time.Since(begun))
+		if waiting := g.Value(g.Metrics.WaitingHosts); waiting > 0 {
+			t.Errorf("%q waits for a reload", usualIngresses[at].annotations)
+		}
+	}
+	if n := g.Value(g.Metrics.Reloads) - before; n > 1 {
+		t.Errorf("%v reloads, want at most 1", n)
+	}
+	t.Logf("the longest took %v", longest)
+}
