@@ -59,10 +59,10 @@ func checkPages(b *browser) {
 	b.open("/#/certificates")
 	b.has("demo/shop-tls", "demo/apps-tls", "made by Headgate", "all names without one")
 	b.open("/#/host/pay.localhost")
-	b.has("3 findings about this host", "must be an integer")
+	b.has("4 findings about this host", "must be an integer")
 	b.lacks("whitelist-source-range")
 	b.open("/#/findings?host=pay.localhost")
-	b.has("only pay.localhost", "1–3 of 3 findings", "show all")
+	b.has("only pay.localhost", "1–4 of 4 findings", "show all")
 	b.open("/#/findings")
 	b.has("whitelist-source-range", "nesw")
 	if first := evaluate[string](b, "document.querySelector('tbody tr').innerText"); !strings.Contains(first, "ingress/payments/admin") || !strings.Contains(first, "■") {
