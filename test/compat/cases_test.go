@@ -111,6 +111,16 @@ func checkLists(t *testing.T, cases []string, results map[string]result, listed 
 var better = map[string]string{
 	"addresses/proxy-protocol-and-headers": "without X-Forwarded-For, the address in the PROXY header counts, and not that of the load balancer",
 	"addresses/trust-cidr":                 "X-Forwarded-Proto, -Host and -Port count only from who is trusted",
+	"cors/credentials-with-origin":         varyOrigin,
+	"cors/dots-and-regex":                  varyOrigin,
+	"cors/origin":                          varyOrigin,
+	"cors/origin-not-anchored":             varyOrigin,
+	"cors/origin-one-without-scheme":       varyOrigin,
+	"cors/origin-other-scheme":             varyOrigin,
+	"cors/origin-trailing-comma":           varyOrigin,
+	"cors/origin-wildcard":                 varyOrigin,
+	"cors/origin-wildcard-port":            varyOrigin,
+	"cors/two-policies":                    varyOrigin,
 	"external-auth/empty-url":              emptyGuard,
 	"external-auth/https-service":          unverifiedService,
 	"external-auth/https-service-name":     unverifiedService,
@@ -130,6 +140,7 @@ var better = map[string]string{
 const (
 	emptyGuard        = "paths with an empty auth-url or auth-type answer 503: their owner believes that clients are authenticated"
 	riskyIngress      = "paths of an Ingress that the risk level forbids answer 503, so that no route with weaker access control gets their requests"
+	varyOrigin        = "responses that depend on the header Origin say so, since caches would mix them up"
 	unverifiedService = "an auth service outside the cluster whose certificate can't be verified allows no request, since another one may answer for it"
 )
 
