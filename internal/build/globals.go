@@ -32,7 +32,8 @@ func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
 	var plain model.Route
 	b.routes.Apply(values, feature.RouteOut{Route: &plain})
 	g.Default, g.Files = plain.Profile, plain.Files
-	g.Common = b.common(v, plain.Profile)
+	g.Common = b.profiles(v, func(f feature.Feature) []map[string]string { return f.Common }, []model.Profile{plain.Profile})
+	g.Occasional = b.profiles(v, func(f feature.Feature) []map[string]string { return f.Occasional }, append([]model.Profile{plain.Profile}, g.Common...))
 	about := b.chooseTexts(v, values, &g, &out)
 
 	var fs []finding.Finding
@@ -44,12 +45,12 @@ func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
 	return g, finding.Sort(append(fs, about...))
 }
 
-// common are the profiles of Ingresses as many are, without the default one.
-func (b *Builder) common(v View, usual model.Profile) []model.Profile {
+// profiles are those of Ingresses with the annotations that features list, without known ones.
+func (b *Builder) profiles(v View, of func(feature.Feature) []map[string]string, known []model.Profile) []model.Profile {
 	config := b.settings.Options(v).Config
 	var list []model.Profile
 	for _, f := range b.features {
-		for _, annotations := range f.Common {
+		for _, annotations := range of(f) {
 			whole := make(map[string]string, len(annotations))
 			for name, text := range annotations {
 				whole[b.settings.Name(name)] = text
@@ -57,7 +58,7 @@ func (b *Builder) common(v View, usual model.Profile) []model.Profile {
 			parsed := b.settings.Schema.Parse(model.Origin{}, whole, config)
 			route := model.Route{Kind: model.Prefix, Path: "/"}
 			out := b.routes.Apply(parsed.Values(), feature.RouteOut{Route: &route})
-			if p := route.Profile; !out.Denied && !parsed.Denied() && p != usual && !slices.Contains(list, p) {
+			if p := route.Profile; !out.Denied && !parsed.Denied() && !slices.Contains(known, p) && !slices.Contains(list, p) {
 				list = append(list, p)
 			}
 		}

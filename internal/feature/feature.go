@@ -64,9 +64,10 @@ type Feature struct {
 	// gets a policy on each such route, a list of model.Canary, and selects one in
 	// Lua.
 	Canary func(Values, *Report) (when any, is bool)
-	// Common are annotations as many Ingresses have them together, which decide on profiles. NGINX has
-	// these from its start, so that such an Ingress causes no reload.
-	Common []map[string]string
+	// Common are annotations as many Ingresses have them together, which decide on profiles, and
+	// Occasional are such as some have. NGINX has the former from its start, and the latter from the
+	// first reload that Ingresses cause.
+	Common, Occasional []map[string]string
 	// Patterns returns the setting that makes a path of the Ingress a regular
 	// expression, nil if the path is not one. One such path makes all paths of its
 	// host expressions.

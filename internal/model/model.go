@@ -272,8 +272,8 @@ type Globals struct {
 	Default Profile
 	// Files are what it names as files.
 	Files []Content
-	// Common are profiles that many Ingresses ask for, without Default.
-	Common []Profile
+	// Common are profiles that many Ingresses ask for, and Occasional those that some do.
+	Common, Occasional []Profile
 	// Unguarded is set where a text of the administrator is missing that may control access: all
 	// requests are refused.
 	Unguarded bool

@@ -109,7 +109,7 @@ func (d *Desired) Next(env nginxconf.Environment, current Static, grown *nginxco
 		}
 		clientHello = clientHello || applied.clientHello
 	}
-	d.addCommon(wanted)
+	d.addCommon(wanted, current)
 	dictionaries := current.Dictionaries
 	dictionaries.Previous = nil
 	if grown != nil {
@@ -122,18 +122,40 @@ func (d *Desired) Next(env nginxconf.Environment, current Static, grown *nginxco
 	return next, why(current, next), nil
 }
 
-// addCommon adds profiles that many hosts ask for, as far as there is room. They cause no
-// reload: a configuration has them from its start, or from the next one.
-func (d *Desired) addCommon(wanted map[model.Profile]struct{}) {
+// addCommon adds profiles that hosts may ask for, as far as there is room: those that many ask for from the
+// start, and the others with the first one that current lacks, so that further ones cause no reload.
+func (d *Desired) addCommon(wanted map[model.Profile]struct{}, current Static) {
 	if !d.KeepsCommon {
 		return
 	}
-	for _, p := range d.globals.Common {
+	list := d.globals.Common
+	if current.Files != nil && (d.lacks(wanted, current) || d.hasOccasional(current)) {
+		list = slices.Concat(list, d.globals.Occasional)
+	}
+	for _, p := range list {
 		if len(wanted) >= maxProfiles {
 			return
 		}
 		wanted[p] = struct{}{}
 	}
+}
+
+// lacks reports whether a configuration lacks one of the profiles.
+func (d *Desired) lacks(profiles map[model.Profile]struct{}, current Static) bool {
+	for p := range profiles {
+		if _, ok := current.since[p]; !ok && p != d.globals.Default {
+			return true
+		}
+	}
+	return false
+}
+
+// hasOccasional reports whether a configuration has a profile that is there for no host yet.
+func (d *Desired) hasOccasional(current Static) bool {
+	return slices.ContainsFunc(d.globals.Occasional, func(p model.Profile) bool {
+		_, ok := current.since[p]
+		return ok && d.profileUses[p] == 0
+	})
 }
 
 // serves reports whether rendering for d would give the same bytes, because its input

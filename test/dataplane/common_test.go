@@ -27,8 +27,8 @@ var usualIngresses = []struct {
 	{20, []string{"backend-protocol: HTTPS"}}, {6, []string{"backend-protocol: GRPC"}}, {3, []string{"backend-protocol: GRPCS"}}, {3, []string{"backend-protocol: HTTPS", "proxy-body-size: 0"}},
 }
 
-// TestUsualIngressesCauseNoReload: of 1,000 Ingresses as they are, one after the other, at most one causes a
-// reload, and each is served as it is written within a second.
+// TestUsualIngressesCauseNoReload: of 1,000 Ingresses as they are, one after the other, at most one waits for a
+// reload, and no longer than that takes.
 func TestUsualIngressesCauseNoReload(t *testing.T) {
 	t.Parallel()
 	const count = 1000
@@ -37,6 +37,7 @@ func TestUsualIngressesCauseNoReload(t *testing.T) {
 	random := rand.New(rand.NewPCG(15, 5))
 	before := g.Value(g.Metrics.Reloads)
 	var longest time.Duration
+	waited := 0
 	for i := range count {
 		at, n := 0, random.IntN(count)
 		for n >= usualIngresses[at].share {
@@ -46,13 +47,14 @@ func TestUsualIngressesCauseNoReload(t *testing.T) {
 		begun := time.Now()
 		name := fmt.Sprintf("i%d", i)
 		g.Apply(headgatetest.Ingress(name, name+".test", "/", "a", usualIngresses[at].annotations...))
-		longest = max(longest, time.Since(begun))
-		if waiting := g.Value(g.Metrics.WaitingHosts); waiting > 0 {
-			t.Errorf("%q waits for a reload", usualIngresses[at].annotations)
+		if g.Value(g.Metrics.WaitingHosts) > 0 {
+			waited++
+			headgatetest.Eventually(t, "the host is served as it is written", func() bool { return g.Value(g.Metrics.WaitingHosts) == 0 })
 		}
+		longest = max(longest, time.Since(begun))
 	}
-	if n := g.Value(g.Metrics.Reloads) - before; n > 1 {
-		t.Errorf("%v reloads, want at most 1", n)
+	if n := g.Value(g.Metrics.Reloads) - before; n > 1 || waited > 1 {
+		t.Errorf("%v reloads, and %d Ingresses waited: want at most 1", n, waited)
 	}
 	t.Logf("the longest took %v", longest)
 }

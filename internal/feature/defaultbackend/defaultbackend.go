@@ -33,7 +33,7 @@ func Feature() feature.Feature {
 		Directives: directive.List{catches, catchesOwn},
 		Replaced:   replaced,
 		Part:       part,
-		Common: []map[string]string{
+		Occasional: []map[string]string{
 			{customErrors.Annotation: "404"}, {customErrors.Annotation: "503"}, {customErrors.Annotation: "404,503"}, {customErrors.Annotation: "502,503,504"},
 			{customErrors.Annotation: "404,500,502,503,504"},
 		},
@@ -47,7 +47,7 @@ var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 // parse takes an empty text for no annotation.
 func parse(text string) (feature.ObjectName, error) {
 	if text != "" && !label.MatchString(text) {
-		return feature.ObjectName{}, errors.New("must be the name of a Service")
+		return feature.ObjectName{}, errors.New("must be the name of a Service in the namespace of the Ingress: lower-case letters, digits and -")
 	}
 	return feature.ObjectName{Name: text}, nil
 }

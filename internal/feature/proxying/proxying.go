@@ -112,6 +112,7 @@ func Feature() feature.Feature {
 		Lua:        lua,
 		Directives: directives(),
 		Common:     common(),
+		Occasional: occasional(),
 	}
 }
 
@@ -209,7 +210,7 @@ func noteBusy(v feature.Values, out *feature.RouteOut) {
 	size, number := buffersOf(v, out.Route.Profile.Protocol)
 	asked := busyBuffers.Get(v)
 	if used := min(max(asked, size), size*number/2); v.IsSet(busyBuffers) && asked > 0 && used != asked {
-		out.Warn(busyBuffers, finding.InvalidValue, fmt.Sprintf("must be from one buffer (%dk) to half of all buffers (%dk), by %s and %s", size/kib, size*number/2/kib, bufferSize.Annotation, buffers.Annotation),
+		out.Warn(busyBuffers, finding.InvalidValue, fmt.Sprintf("invalid value of %d bytes: must be from %dk, which is %s, to %dk, which is half of that times %s", asked, size/kib, bufferSize.Annotation, size*number/2/kib, buffers.Annotation),
 			fmt.Sprintf("using %dk", used/kib))
 	}
 }
