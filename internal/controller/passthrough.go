@@ -17,6 +17,8 @@ type Passthrough interface {
 	Configure(model.TLSPassthrough)
 	// SetHost passes a host through to a backend, or has NGINX serve it if that is empty.
 	SetHost(host, backend string)
+	// SetName notes whether Ingresses have a name, which may be below a host that is a wildcard.
+	SetName(name string, known bool)
 	// SetBackend sets the endpoints of a backend.
 	SetBackend(key string, endpoints []netip.AddrPort)
 	// RemoveBackend removes a backend once no host leads to it.
@@ -39,6 +41,14 @@ func (c *Controller) setPassthroughHost(built unit.Built) {
 	}
 	host, _ := built.Model.(model.Host)
 	c.settings.Passthrough.SetHost(built.Name, host.Passthrough)
+}
+
+func (c *Controller) setPassthroughName(built unit.Built) {
+	if c.settings.Passthrough == nil {
+		return
+	}
+	_, known := built.Model.(model.Name)
+	c.settings.Passthrough.SetName(built.Name, known)
 }
 
 func (c *Controller) setPassthroughBackend(built unit.Built) {

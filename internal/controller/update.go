@@ -317,6 +317,7 @@ func (c *Controller) buildUnit(key unit.Key) []finding.Finding {
 		}
 	case unit.Name:
 		c.followExpiry(built)
+		c.setPassthroughName(built)
 	case unit.Backend:
 		c.followHealth(built)
 		c.noteBackend(built)

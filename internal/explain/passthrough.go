@@ -1,11 +1,21 @@
 package explain
 
-import "github.com/headgate/headgate/internal/explain/report"
+import (
+	"github.com/headgate/headgate/internal/explain/report"
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/router"
+)
 
 // passedThrough is the backend that TLS connections of the request's name are passed through
 // to, empty if NGINX serves them.
 func (x *explainer) passedThrough() string {
-	if h := x.hosts[x.out.Request.TLSName]; h != nil {
+	name := x.out.Request.TLSName
+	if name == "" {
+		name = model.DefaultHost
+	} else if found, err := x.router.Name(name); err == nil && found.By == router.ByWildcard {
+		name = found.Host
+	}
+	if h := x.hosts[name]; h != nil && (name != model.DefaultHost || x.out.Request.TLSName == "") {
 		return h.Passthrough
 	}
 	return ""

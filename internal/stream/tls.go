@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -48,6 +47,9 @@ type TLS struct {
 	ended    bool
 	hosts    map[string]*tlsHost
 	backends map[string]*tlsBackend
+	// names are all that Ingresses have: NGINX serves those that are not passed through, though the
+	// wildcard above them is.
+	names map[string]struct{}
 }
 
 // A tlsHost is one whose connections are passed through.
@@ -69,7 +71,7 @@ type tlsBackend struct {
 func (s *Server) NewTLS(port uint16, nginx string) *TLS {
 	t := &TLS{
 		server: s, port: port, nginx: &net.UnixAddr{Name: nginx, Net: "unix"}, stopped: make(chan struct{}),
-		listeners: map[netip.AddrPort]*net.TCPListener{}, hosts: map[string]*tlsHost{}, backends: map[string]*tlsBackend{},
+		listeners: map[netip.AddrPort]*net.TCPListener{}, hosts: map[string]*tlsHost{}, backends: map[string]*tlsBackend{}, names: map[string]struct{}{},
 		buffers: sync.Pool{New: func() any { return new([socket.BufferSize]byte) }},
 	}
 	t.settings.Store(&model.TLSPassthrough{Workers: 1})
@@ -98,7 +100,7 @@ func (t *TLS) Listen(addresses []netip.AddrPort) error {
 		if t.listeners[address] != nil || opened[address] != nil {
 			continue
 		}
-		listener, err := listenShared(address)
+		listener, err := socket.ListenShared(address)
 		if err == nil {
 			opened[address] = listener
 			err = t.steerOne(listener)
@@ -263,14 +265,36 @@ func (t *TLS) steerOne(l *net.TCPListener) error {
 	return socket.Steer(l, len(t.hosts) > 0, t.settings.Load().Workers)
 }
 
-// host is nil for a name whose connections NGINX gets.
-func (t *TLS) host(name string) *listening {
+// SetName notes that Ingresses have a name, or have it no longer.
+func (t *TLS) SetName(name string, known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known {
+		t.names[name] = struct{}{}
+	} else {
+		delete(t.names, name)
+	}
+}
+
+// host is nil for a connection that NGINX gets. A wildcard has those for the names below it that no Ingress
+// has, and the host of Ingresses without one those without a name.
+func (t *TLS) host(a *arrival) *listening {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if h := t.hosts[name]; h != nil {
-		return h.listening
+	name := a.name
+	if a.nameless {
+		name = model.DefaultHost
 	}
-	return nil
+	h := t.hosts[name]
+	if _, known := t.names[name]; h == nil && !known {
+		if above, ok := model.WildcardAbove(name); ok {
+			h = t.hosts[above]
+		}
+	}
+	if h == nil {
+		return nil
+	}
+	return h.listening
 }
 
 // Shutdown takes no further connections, and waits until all have ended. When ctx ends, they
@@ -295,22 +319,6 @@ func (t *TLS) Shutdown(ctx context.Context) {
 	for _, l := range all {
 		l.await(ctx)
 	}
-}
-
-// listenShared listens on an address with SO_REUSEPORT.
-func listenShared(address netip.AddrPort) (*net.TCPListener, error) {
-	config := net.ListenConfig{KeepAlive: -1, Control: socket.Share}
-	// Connections are spliced.
-	config.SetMultipathTCP(false)
-	network := "tcp4"
-	if address.Addr().Is6() {
-		network = "tcp6" // And not IPv4 too.
-	}
-	listener, err := config.Listen(context.Background(), network, net.JoinHostPort(address.Addr().String(), strconv.Itoa(int(address.Port()))))
-	if err != nil {
-		return nil, err
-	}
-	return listener.(*net.TCPListener), nil
 }
 
 // headerTimeout is how long a load balancer may take to send its header.

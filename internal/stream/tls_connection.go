@@ -40,8 +40,10 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 1
 type arrival struct {
 	// client and local are its ends, and proxied is who said so, if not the client itself.
 	client, local, proxied netip.AddrPort
-	// name is empty if there is none that can be read.
-	name string
+	// name is empty if there is none that can be read, and nameless is set where a ClientHello that
+	// can be read has none.
+	name     string
+	nameless bool
 	// first is what the client has sent. It may be in buffer, which is to be given back.
 	first  []byte
 	buffer *[socket.BufferSize]byte
@@ -75,7 +77,7 @@ func (t *TLS) serve(c *connection) {
 // forward passes the connection through, or hands it to NGINX. With another status than 200,
 // the connection ends.
 func (t *TLS) forward(c *connection, a *arrival) (status int) {
-	host := t.host(a.name)
+	host := t.host(a)
 	if host == nil {
 		return t.hand(c, a)
 	}
@@ -86,7 +88,7 @@ func (t *TLS) forward(c *connection, a *arrival) (status int) {
 		t.front.leave(c)
 		passed.servePassed(a)
 		return statusOK
-	case errors.Is(err, errStopped) && t.host(a.name) == nil:
+	case errors.Is(err, errStopped) && t.host(a) == nil:
 		// NGINX serves the host from now on.
 		return t.hand(c, a)
 	}
@@ -153,6 +155,7 @@ func (a *arrival) readName(client *net.TCPConn) error {
 		if len(a.first) > 0 {
 			var err error
 			if a.name, err = hello.Name(a.first); !errors.Is(err, clienthello.ErrMore) {
+				a.nameless = errors.Is(err, clienthello.ErrNoName)
 				return nil
 			}
 		}

@@ -136,6 +136,10 @@ func (p *passthrough) answer(pieces ...[]byte) string {
 
 func TestTLSGoesByName(t *testing.T) {
 	p := startTLS(t, model.TLSPassthrough{}, tcpEcho(t, "a "))
+	p.SetHost("*.w.test", passedBackend)
+	for _, name := range []string{"*.w.test", "own.w.test"} {
+		p.SetName(name, true)
+	}
 	header := fmt.Sprintf("PROXY TCP4 127.0.0.1 127.0.0.1 PORT %d\r\n", p.port)
 	bytewise := make([][]byte, 0, 2000)
 	for _, b := range helloFor("a.test") {
@@ -151,6 +155,10 @@ func TestTLSGoesByName(t *testing.T) {
 		{"bytes one by one", "a ", bytewise},
 		{"another name", "nginx ", [][]byte{helloFor("b.test")}},
 		{"a name below", "nginx ", [][]byte{helloFor("www.a.test")}},
+		{"a name below a wildcard", "a ", [][]byte{helloFor("x.w.test")}},
+		{"two labels below a wildcard", "nginx ", [][]byte{helloFor("x.y.w.test")}},
+		{"a name that an Ingress has", "nginx ", [][]byte{helloFor("own.w.test")}},
+		{"the wildcard itself", "nginx ", [][]byte{helloFor("w.test")}},
 		{"no name", "nginx ", [][]byte{helloFor("")}},
 		{"http", "nginx ", [][]byte{[]byte("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n")}},
 		{"much that is not TLS", "nginx ", [][]byte{[]byte(strings.Repeat("x", 1<<20))}},
@@ -169,6 +177,23 @@ func TestTLSGoesByName(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: the answer has %d bytes and begins with %.60q, want %d and %.60q", c.what, len(got), got, len(want), want)
+		}
+	}
+}
+
+// TestTLSWithoutName: connections without a name go to the host without one, if that is passed through; other
+// bytes than TLS go to NGINX.
+func TestTLSWithoutName(t *testing.T) {
+	p := startTLS(t, model.TLSPassthrough{}, tcpEcho(t, "a "))
+	p.SetHost(model.DefaultHost, passedBackend)
+	for what, c := range map[string]struct {
+		first []byte
+		to    string
+	}{
+		"no name": {helloFor(""), "a "}, "another name": {helloFor("b.test"), "nginx "}, "http": {[]byte("GET / HTTP/1.1\r\n\r\n"), "nginx "},
+	} {
+		if got := p.answer(c.first); !strings.HasPrefix(got, c.to) {
+			t.Errorf("%s: the answer begins with %.60q, want %q", what, got, c.to)
 		}
 	}
 }

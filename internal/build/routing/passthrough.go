@@ -26,8 +26,6 @@ func (l *hostBuilder) passthrough(denied bool, out *feature.HostOut) string {
 	switch {
 	case !l.view.Passthrough():
 		return refuse("TLS passthrough needs --enable-ssl-passthrough")
-	case spec.IsManyNames(l.host):
-		return refuse("TLS passthrough needs a host without a wildcard")
 	case route == nil:
 		return refuse("TLS passthrough needs the path /, and the host has no rule for it")
 	case denied || route.Denied:
@@ -61,7 +59,7 @@ func (l *hostBuilder) reportBypassed(by feature.AnySetting, route *routeCandidat
 			"over TLS, clients reach the backend without them")
 	}
 	if n := len(l.routes) - 1; n > 0 {
-		out.Warn(by, finding.Bypassed, fmt.Sprintf("all TLS connections go to the backend of the path /, and the host has other paths: %d", n),
+		out.Warn(by, finding.Bypassed, fmt.Sprintf("all TLS connections go to the backend of the path /, and the host has %d more: these need a host of their own", n),
 			"these are served over http alone")
 	}
 }

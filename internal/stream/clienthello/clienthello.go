@@ -7,6 +7,7 @@ package clienthello
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 )
 
@@ -20,6 +21,8 @@ var (
 	ErrMore = errors.New("the ClientHello is not complete")
 	// ErrNot is about bytes that are not a ClientHello with a name.
 	ErrNot = errors.New("not a ClientHello with a server name")
+	// ErrNoName is ErrNot about a ClientHello that has none.
+	ErrNoName = fmt.Errorf("%w: it has none", ErrNot)
 )
 
 const (
@@ -159,7 +162,7 @@ func nameAmong(extensions []byte) (name string, err error) {
 		found = true
 	}
 	if !found {
-		return "", ErrNot
+		return "", ErrNoName
 	}
 	return name, nil
 }
