@@ -117,6 +117,7 @@ func (l *hostBuilder) addCanary(p *contribution, name string, o offer, when any,
 	case !l.size.AddCanary(o.Canary, model.MaxHostBytes):
 		refuse(finding.TooMany, leftOut)
 	default:
+		l.noteOwnSettings(p, o, route)
 		setCanaries(route, name, append(slices.Clip(canariesOf(route, name)), o.Canary))
 		l.noteCanary(p, o)
 		l.checkProtocol(p, o)
@@ -145,4 +146,28 @@ func setCanaries(route *model.Route, name string, list []model.Canary) {
 		}
 	}
 	feature.Add(route, name, list)
+}
+
+// noteOwnSettings reports settings of the route's backend that its canary does not have: a backend has
+// those of the Ingresses that name it.
+func (l *hostBuilder) noteOwnSettings(canary *contribution, o offer, route *model.Route) {
+	main := slices.IndexFunc(l.contributions, func(p *contribution) bool { return spec.Origin(p.Ingress) == route.Origin })
+	if main < 0 {
+		return
+	}
+	var names []string
+	for _, f := range l.builder.features {
+		for _, s := range f.Settings {
+			if d := s.Spec(); d.Scope == feature.ScopeBackend && d.Merge == feature.MergeOwner && l.contributions[main].Uses(s) && !canary.Uses(s) {
+				names = append(names, d.Annotation)
+			}
+		}
+	}
+	if len(names) > 0 {
+		l.findings = append(l.findings, finding.Finding{
+			Object: spec.ObjectName(canary.Ingress), Field: o.field, Code: finding.Unexpected,
+			Message: fmt.Sprintf("%s of %s is for its own Service, and the canary's Service has no such setting", finding.ShortenList(names), spec.ObjectName(l.contributions[main].Ingress)),
+			Effect:  "requests to the canary go to its Service without it; set it at the canary too",
+		})
+	}
 }
