@@ -164,8 +164,8 @@ func allowed(v View) endpoint.Allowed {
 // noSlice is about a Service in a folder, where the manifests of a chart hold
 // Pods and no addresses.
 func noSlice(service string) string {
-	return "the folder has no EndpointSlice for the Service: add one with the label " +
-		discoveryv1.LabelServiceName + ": " + finding.Shorten(service) + " (in a cluster, Kubernetes creates it)"
+	return "the folder has no EndpointSlice for the Service. In a cluster, Kubernetes creates it; to serve from the folder, add one with the label " +
+		discoveryv1.LabelServiceName + ": " + finding.Shorten(service)
 }
 
 func (t *backendMaker) external(service *corev1.Service, portText string) {

@@ -1,6 +1,7 @@
 package feature
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -55,7 +56,7 @@ func (s *Schema) Config(data map[string]string) (*Config, []Problem) {
 		p.Code, p.Message = badValue(text, err)
 		if d.OnInvalid == UseStrictest {
 			config.values[key] = value
-			p.Effect = fmt.Sprintf("using the strictest value, %v", value)
+			p.Effect = fmt.Sprintf("using the strictest value, %s", cmp.Or(fmt.Sprint(value), "none"))
 		}
 		if d.OnInvalid == Deny {
 			config.denies = append(config.denies, d)

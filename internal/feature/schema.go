@@ -121,7 +121,11 @@ const (
 
 // badValue returns the code and the message of a finding about an invalid value.
 func badValue(text string, err error) (finding.Code, string) {
-	return finding.InvalidValue, fmt.Sprintf("invalid value %q: %s", finding.Shorten(text), finding.CutList(finding.WithoutUser(strings.ToValidUTF8(err.Error(), "�")), finding.MaxError))
+	must := finding.CutList(finding.WithoutUser(strings.ToValidUTF8(err.Error(), "�")), finding.MaxError)
+	if text == "" {
+		return finding.InvalidValue, "the value is empty: " + must
+	}
+	return finding.InvalidValue, fmt.Sprintf("invalid value %q: %s", finding.Shorten(text), must)
 }
 
 // Parsed is the parsed annotations of one Ingress, with the ConfigMap as their

@@ -107,7 +107,7 @@ func ReadBackend(namespace string, b *networkingv1.IngressBackend) (BackendRefer
 	}
 	service := types.NamespacedName{Namespace: namespace, Name: b.Service.Name}
 	if problems := validation.IsDNS1123Label(service.Name); len(problems) > 0 {
-		return BackendReference{}, &Rejection{finding.InvalidValue, fmt.Sprintf("%q is not the name of a Service", finding.Shorten(service.Name))}
+		return BackendReference{}, &Rejection{finding.InvalidValue, fmt.Sprintf("invalid name of a Service %q: must be lower-case letters, digits and -", finding.Shorten(service.Name))}
 	}
 	port := b.Service.Port.Name
 	if port == "" {

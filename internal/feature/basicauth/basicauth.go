@@ -96,10 +96,10 @@ func route(v feature.Values, out *feature.RouteOut) {
 	}
 	form, realm := authSecretType.Get(v), authRealm.Get(v)
 	if kind != basic && kind != digest {
-		out.Ignore(authType, finding.InvalidValue, "must be basic or digest", "using digest")
+		out.Ignore(authType, finding.InvalidValue, fmt.Sprintf("invalid value %q: must be basic or digest", finding.Shorten(kind)), "using digest, as in ingress-nginx: passwords for basic are not taken")
 	}
 	if authSecret.Get(v).Name == "" {
-		out.Reject(authSecret, finding.MissingObject, "auth-type requires a Secret with users")
+		out.Reject(authSecret, finding.MissingObject, "auth-type is set, and this annotation is not: it must name a Secret with users")
 		return
 	}
 	list := userList{digest: kind != basic}

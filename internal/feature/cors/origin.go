@@ -56,7 +56,7 @@ func parseOrigins(text string) (origins, error) {
 		case found != nil:
 			o.below = append(o.below, below{Scheme: found[1], Rest: "." + found[3]})
 		case o.bad == "":
-			o.bad = fmt.Sprintf("%.80q is not an origin: must be scheme://host or scheme://host:port, with or without *. before the host, * or null", entry)
+			o.bad = fmt.Sprintf("%.80q is not an origin: must be scheme://host or scheme://host:port, where the host may begin with *., or else * or null", entry)
 		}
 	}
 	return o, nil

@@ -144,7 +144,7 @@ func noteMissingGroups(t target, path string, groups int, out *feature.RouteOut)
 		}
 	}
 	for _, p := range missing {
-		effect := "it is replaced by an empty string"
+		effect := "$" + p.Name + " is replaced by an empty string"
 		if known && !t.redirects() {
 			effect += fmt.Sprintf(", so the backend is asked for %q for each request", finding.Shorten(cmp.Or(becomes, "/")))
 		}
@@ -153,7 +153,7 @@ func noteMissingGroups(t target, path string, groups int, out *feature.RouteOut)
 			out.Warn(rewriteTarget, finding.InvalidValue, fmt.Sprintf("the path %q has no group named %q", finding.Shorten(path), p.Name), effect)
 			continue
 		}
-		out.Warn(rewriteTarget, finding.Unexpected, fmt.Sprintf("the path %q has no group $%s, which is the text that parentheses in it match", finding.Shorten(path), p.Name), effect)
+		out.Warn(rewriteTarget, finding.Unexpected, fmt.Sprintf("the target has $%s, and the path %q has no such group: its parentheses are groups, as in /(.*)", p.Name, finding.Shorten(path)), effect)
 	}
 }
 

@@ -29,7 +29,7 @@ func withoutConflicts(locations []program.Location, out *feature.HostOut) []prog
 			kept = append(kept, l)
 			continue
 		}
-		message := fmt.Sprintf("location %q is that of a rule", finding.Shorten(strings.TrimSpace(l.Match+" "+l.Path)))
+		message := fmt.Sprintf("the Ingresses of the host have a rule with the location %q already", finding.Shorten(strings.TrimSpace(l.Match+" "+l.Path)))
 		if refuses(l.Program) {
 			out.Deny(serverSnippet, finding.Conflict, message)
 		} else {
