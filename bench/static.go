@@ -127,7 +127,8 @@ func checkSameWork(static, headgate string) error {
 	// Headgate's variable is another name for the same, where no feature sets it.
 	ours, theirs := proxying(strings.ReplaceAll(headgate, "$hg_backend_host", "$hg_host")), proxying(static)
 	for _, line := range ours {
-		if !slices.Contains(theirs, line) {
+		// Headgate has further blocks, for backends that speak TLS, which keep other numbers of connections.
+		if !slices.Contains(theirs, line) && !strings.HasPrefix(line, "keepalive ") {
 			return fmt.Errorf("bench/static.conf.tmpl lacks what Headgate's nginx.conf has: %s", line)
 		}
 	}
