@@ -184,7 +184,8 @@ func checkFamilies(t *testing.T, binary string) {
 			p.write("manifests/more.yaml", headgatetest.Ingress("more", "more.test", "/", "one", "proxy-body-size: 3m"), 0o644)
 			headgatetest.Eventually(t, "NGINX is reloaded", func() bool {
 				all = p.scrape()
-				return p.value(all, "nginx_ingress_controller_success") == 2 && p.value(all, "headgate_synced") == 1
+				return p.value(all, "nginx_ingress_controller_success") == 2 && p.value(all, "headgate_synced") == 1 &&
+					p.value(all, "headgate_propagation_seconds", "kind=Ingress") > 0
 			})
 			p.checkOwn(all)
 		}
