@@ -32,7 +32,7 @@ func (c *Controller) boundReload() time.Duration {
 	case generations >= c.limits.OldGenerations:
 		by, wait = byGenerations, workersPoll
 	default:
-		limits, waiting := c.limits, c.desired.WaitingNamespaces()
+		limits, waiting := c.limits, c.desired.WaitingNamespaces(c.static)
 		limits.ReloadInterval = budget.Pace(c.limits, generations)
 		if wait = c.reload.budget.Take(now, limits); wait == 0 {
 			c.reload.share.Note(now, waiting)

@@ -96,11 +96,12 @@ type Timing struct {
 	WorkerTimeout time.Duration
 	// Unbounded lets hosts cause any number of reloads. Tests use it.
 	Unbounded bool
-	// CommonProfiles are there from the start of NGINX, so that most hosts cause none.
+	// CommonProfiles are there from the start of NGINX, so that most hosts cause none. Tests of reloads
+	// leave them out.
 	CommonProfiles bool
 }
 
 // DefaultTiming loses no request of a client that keeps sending.
 func DefaultTiming() Timing {
-	return Timing{Drain: 700 * time.Millisecond, ReloadInterval: 2 * time.Second, WorkerTimeout: 10 * time.Second, CommonProfiles: true}
+	return Timing{Drain: 700 * time.Millisecond, ReloadInterval: 2 * time.Second, WorkerTimeout: 10 * time.Second}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -187,13 +186,15 @@ func (d *Desired) SubstituteHost(h *model.Host) {
 // WaitingHosts is how many hosts wait for a reload. changes counts changes of them.
 func (d *Desired) WaitingHosts() (hosts, changes int) { return len(d.waiting), d.waitingChanges }
 
-// WaitingNamespaces are those of the Ingresses that wait for a reload, sorted.
-func (d *Desired) WaitingNamespaces() []string {
+// WaitingNamespaces are those whose Ingresses need a reload of NGINX, since a configuration lacks profiles
+// of theirs, sorted.
+func (d *Desired) WaitingNamespaces(current Static) []string {
 	var list []string
-	for _, w := range d.waiting {
-		for _, f := range w.findings {
-			namespace, _, _ := strings.Cut(strings.TrimPrefix(f.Object, "ingress/"), "/")
-			list = append(list, namespace)
+	for _, h := range d.models {
+		for _, r := range h.Routes {
+			if _, known := current.since[r.Profile]; !known {
+				list = append(list, r.Origin.Namespace)
+			}
 		}
 	}
 	slices.Sort(list)

@@ -33,6 +33,7 @@ func TestUsualIngressesCauseNoReload(t *testing.T) {
 	t.Parallel()
 	const count = 1000
 	timing := controller.DefaultTiming()
+	timing.CommonProfiles = true
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: &timing, Manifests: headgatetest.Service("a") + headgatetest.Endpoints("a", headgatetest.StartEcho(t, "a"))})
 	random := rand.New(rand.NewPCG(15, 5))
 	before := g.Value(g.Metrics.Reloads)

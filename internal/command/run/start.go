@@ -78,6 +78,7 @@ func (o program) start(command *cobra.Command) error {
 // reloadTiming is the timing of reloads, with --sync-rate-limit if it is set.
 func (o program) reloadTiming(limited bool) controller.Timing {
 	timing := controller.DefaultTiming()
+	timing.CommonProfiles = true
 	if limited {
 		timing.ReloadInterval = time.Duration(float64(time.Second) / float64(o.SyncRateLimit))
 	}

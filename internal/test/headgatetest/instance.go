@@ -90,7 +90,7 @@ type Options struct {
 	// If nil it has one, which certifies nothing: reading those of the machine, and freeing
 	// them in each process, is a sixth of what an NGINX takes that lives for a short test.
 	Authorities *string
-	// Timing is the real one if nil, but without common profiles.
+	// Timing is the real one if nil.
 	Timing *controller.Timing
 	// Manifests are there from the start. ConfigMap default/headgate holds
 	// the options.
@@ -208,7 +208,6 @@ func (o *Options) fill() {
 	}
 	if o.Timing == nil {
 		timing := controller.DefaultTiming()
-		timing.CommonProfiles = false // so that tests see what causes a reload
 		o.Timing = &timing
 	}
 }
