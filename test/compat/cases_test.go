@@ -131,6 +131,7 @@ var better = map[string]string{
 	"invalid/risk-low":                     riskyIngress,
 	"invalid/risk-medium":                  riskyIngress,
 	"invalid/validation-off":               "the flag has no effect: values are data, and a target of redirects has no variables",
+	"protocols/sni-without-secret":         "proxy-ssl-name and proxy-ssl-server-name act without a Secret, since backends answer by SNI alone",
 	"snippets/allow-only":                  riskyIngress,
 	"snippets/off":                         riskyIngress,
 	"status/refused-untouched":             "Headgate serves the hosts of an Ingress with an invalid value, so its status has the addresses",

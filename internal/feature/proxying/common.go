@@ -55,13 +55,8 @@ func occasional() (list annotations) {
 	list.add("client-body-buffer-size", "1m")
 	list.add("client-body-buffer-size", "1m", bodies, "50m")
 	list.add(protocol, "GRPC", bodies, "0")
+	// NGINX makes a TLS context for each of these in each variant, which takes time at each reload.
 	list.add(protocol, "GRPCS")
-	list.add(protocol, "GRPCS", bodies, "0")
-	for _, limit := range []string{"10m", "50m", "100m", "1g"} {
-		list.add(protocol, "HTTPS", bodies, limit)
-	}
-	list.add(protocol, "HTTPS", bodies, "0", streamed, "off")
-	list.add(protocol, "HTTPS", size, "128k")
 	return list
 }
 
