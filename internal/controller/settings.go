@@ -96,8 +96,7 @@ type Timing struct {
 	WorkerTimeout time.Duration
 	// Unbounded lets hosts cause any number of reloads. Tests use it.
 	Unbounded bool
-	// CommonProfiles are there from the start of NGINX, so that most hosts cause none. Tests of reloads
-	// leave them out.
+	// CommonProfiles are there from the start of NGINX. Tests of reloads leave them out.
 	CommonProfiles bool
 }
 
