@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build/certificate"
+	"github.com/headgate/headgate/internal/build/memo"
 	"github.com/headgate/headgate/internal/build/routing"
 	"github.com/headgate/headgate/internal/build/servername"
 	"github.com/headgate/headgate/internal/build/setting"
@@ -82,6 +83,7 @@ type Builder struct {
 	settings     *setting.Reader
 	certificates *certificate.Reader
 	routes       *routing.Builder
+	offered      memo.Of[*feature.Config, offered]
 	whole        Whole
 	*servername.Builder
 }

@@ -32,8 +32,8 @@ func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
 	var plain model.Route
 	b.routes.Apply(values, feature.RouteOut{Route: &plain})
 	g.Default, g.Files = plain.Profile, plain.Files
-	g.Common = b.profiles(v, func(f feature.Feature) []map[string]string { return f.Common }, []model.Profile{plain.Profile})
-	g.Occasional = b.profiles(v, func(f feature.Feature) []map[string]string { return f.Occasional }, append([]model.Profile{plain.Profile}, g.Common...))
+	o := b.offered.Get(b.settings.Options(v).Config, b.offer)
+	g.Common, g.Occasional = o.common, o.occasional
 	about := b.chooseTexts(v, values, &g, &out)
 
 	var fs []finding.Finding
@@ -45,25 +45,34 @@ func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
 	return g, finding.Sort(append(fs, about...))
 }
 
-// profiles are those of Ingresses with the annotations that features list, without known ones.
-func (b *Builder) profiles(v View, of func(feature.Feature) []map[string]string, known []model.Profile) []model.Profile {
-	config := b.settings.Options(v).Config
-	var list []model.Profile
-	for _, f := range b.features {
-		for _, annotations := range of(f) {
-			whole := make(map[string]string, len(annotations))
-			for name, text := range annotations {
-				whole[b.settings.Name(name)] = text
-			}
-			parsed := b.settings.Schema.Parse(model.Origin{}, whole, config)
-			route := model.Route{Kind: model.Prefix, Path: "/"}
-			out := b.routes.Apply(parsed.Values(), feature.RouteOut{Route: &route})
-			if p := route.Profile; !out.Denied && !parsed.Denied() && !slices.Contains(known, p) && !slices.Contains(list, p) {
-				list = append(list, p)
-			}
+// An offered is what NGINX has before an Ingress asks for it.
+type offered struct{ common, occasional []model.Profile }
+
+// offer makes the profiles of the annotations that features list, each once.
+func (b *Builder) offer(config *feature.Config) (o offered) {
+	add := func(list *[]model.Profile, annotations map[string]string) {
+		whole := make(map[string]string, len(annotations))
+		for name, text := range annotations {
+			whole[b.settings.Name(name)] = text
+		}
+		parsed := b.settings.Schema.Parse(model.Origin{}, whole, config)
+		route := model.Route{Kind: model.Prefix, Path: "/"}
+		out := b.routes.Apply(parsed.Values(), feature.RouteOut{Route: &route})
+		if p := route.Profile; !out.Denied && !parsed.Denied() && !slices.Contains(o.common, p) && !slices.Contains(o.occasional, p) {
+			*list = append(*list, p)
 		}
 	}
-	return list
+	for _, f := range b.features {
+		for _, annotations := range f.Common {
+			add(&o.common, annotations)
+		}
+	}
+	for _, f := range b.features {
+		for _, annotations := range f.Occasional {
+			add(&o.occasional, annotations)
+		}
+	}
+	return o
 }
 
 // chooseTexts has NGINX test the texts of the administrator, and features say what follows.

@@ -39,21 +39,18 @@ func (x *explainer) policies(settings []feature.Reading) []report.Policy {
 
 // noteParts says which annotations have no part in the request on its route.
 func (x *explainer) noteParts(won *model.Route) {
+	q := x.simulated(won, x.out.Request.Scheme)
 	for i := range x.out.Policies {
 		p := &x.out.Policies[i]
-		if p.From != string(feature.FromAnnotation) || p.Rejected || p.Idle != "" {
+		part := x.featureOf(model.Policy{Feature: p.Feature}).Part
+		if part == nil || p.From != string(feature.FromAnnotation) || p.Rejected || p.Idle != "" {
 			continue
 		}
-		q := x.simulated(won, x.out.Request.Scheme)
-		for _, f := range x.Features {
-			if f.Name != p.Feature || f.Part == nil {
-				continue
-			}
-			if at := slices.IndexFunc(won.Policies, func(other model.Policy) bool { return other.Feature == f.Name }); at >= 0 {
-				q.Policy = won.Policies[at].Value
-			}
-			p.Idle = f.Part(q, p.Setting, p.Value)
+		q.Policy = nil
+		if at := slices.IndexFunc(won.Policies, func(other model.Policy) bool { return other.Feature == p.Feature }); at >= 0 {
+			q.Policy = won.Policies[at].Value
 		}
+		p.Idle = part(q, p.Setting, p.Value)
 	}
 }
 

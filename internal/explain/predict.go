@@ -106,14 +106,7 @@ func (x *explainer) authCheck(won *model.Route, scheme string) (_ report.Answer,
 }
 
 // cause is the setting that has an effect, or empty.
-func (x *explainer) cause(of feature.Effect) string {
-	for _, f := range x.Features {
-		if name := f.Causes[of]; name != "" {
-			return name
-		}
-	}
-	return ""
-}
+func (x *explainer) cause(of feature.Effect) string { return feature.CauseOf(x.Features, of) }
 
 // because is the setting that has an effect, for the end of a sentence.
 func (x *explainer) because(of feature.Effect) string {

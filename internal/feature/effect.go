@@ -21,3 +21,13 @@ const (
 	// TrustedPeers are those whose headers say who asks.
 	TrustedPeers Effect = "trusted peers"
 )
+
+// CauseOf is the setting that has an effect, or empty.
+func CauseOf(features []Feature, of Effect) string {
+	for _, f := range features {
+		if name := f.Causes[of]; name != "" {
+			return name
+		}
+	}
+	return ""
+}

@@ -64,9 +64,8 @@ type Feature struct {
 	// gets a policy on each such route, a list of model.Canary, and selects one in
 	// Lua.
 	Canary func(Values, *Report) (when any, is bool)
-	// Common are annotations as many Ingresses have them together, which decide on profiles, and
-	// Occasional are such as some have. NGINX has the former from its start, and the latter from the
-	// first reload that Ingresses cause.
+	// Common are annotations as many Ingresses have them, and Occasional as some do. NGINX has the
+	// profiles of the former from its start, of the latter from the first reload by Ingresses.
 	Common, Occasional []map[string]string
 	// Patterns returns the setting that makes a path of the Ingress a regular
 	// expression, nil if the path is not one. One such path makes all paths of its
@@ -210,8 +209,7 @@ func (r *Report) DenyByKey(s AnySetting) {
 	r.Denied, r.DenyingKeys = true, append(r.DenyingKeys, s.Spec().Key)
 }
 
-// Ignore reports that the value of a setting is not used, and what happens instead, which is
-// neither the default nor a denial.
+// Ignore reports that a value is not used, and what happens instead: no denial.
 func (r *Report) Ignore(s AnySetting, code finding.Code, message, effect string) {
 	r.add(s, Problem{Code: code, Message: message, Effect: effect, unused: true})
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/headgate/headgate/internal/syntax/template"
 )
@@ -70,18 +69,6 @@ func Int(minimum, maximum int) func(string) (int, error) {
 			return 0, fmt.Errorf("must be an integer from %d to %d", minimum, maximum)
 		}
 		return n, nil
-	}
-}
-
-// Seconds returns a parser of a whole number of seconds, without a unit.
-func Seconds(minimum, maximum int) func(string) (time.Duration, error) {
-	parse := Int(minimum, maximum)
-	return func(text string) (time.Duration, error) {
-		n, err := parse(text)
-		if err != nil {
-			return 0, fmt.Errorf("%w (seconds, without a unit)", err)
-		}
-		return time.Duration(n) * time.Second, nil
 	}
 }
 

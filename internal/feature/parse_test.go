@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/syntax/quantity"
 )
 
 // A parseCase is a text and the value it gives, nil if it is refused.
@@ -49,7 +50,7 @@ func TestParse(t *testing.T) {
 		})
 	})
 	t.Run("Seconds", func(t *testing.T) {
-		check(t, feature.Seconds(1, 60), []parseCase{
+		check(t, quantity.Seconds(1, 60), []parseCase{
 			{"1", time.Second}, {"60", time.Minute}, {"0", nil}, {"61", nil}, {"5s", nil}, {"1.5", nil}, {"-1", nil}, {"", nil},
 		})
 	})
@@ -68,7 +69,7 @@ func FuzzInt(f *testing.F) {
 		f.Add(seed)
 	}
 	const least, most = -5, 31536000
-	parse, seconds := feature.Int(least, most), feature.Seconds(0, most)
+	parse, seconds := feature.Int(least, most), quantity.Seconds(0, most)
 	f.Fuzz(func(t *testing.T, text string) {
 		n, err := parse(text)
 		if d, secondsErr := seconds(text); secondsErr == nil && (err != nil || d != time.Duration(n)*time.Second) {

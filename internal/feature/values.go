@@ -67,10 +67,10 @@ func (v Values) Has(c Capability) bool { return !slices.Contains(v.config.schema
 // IsSet reports whether the annotation of a setting is there, with a valid value or not.
 func (v Values) IsSet(s AnySetting) bool { return v.entries[s.Spec().Annotation] != nil }
 
-// IsImplied reports whether another annotation stands for that of a setting.
-func (v Values) IsImplied(s AnySetting) bool {
+// IsWritten reports whether the annotation of a setting is there itself, with a value that is used.
+func (v Values) IsWritten(s AnySetting) bool {
 	e := v.entries[s.Spec().Annotation]
-	return e != nil && e.implied != nil
+	return e != nil && e.counts && e.implied == nil
 }
 
 // Rejects reports whether the annotation of a setting is there, and is not used.
@@ -206,8 +206,8 @@ func (d *schemaSetting) reading(v Values, problems []Problem) Reading {
 	if e.value != nil {
 		r.From, r.Value = FromAnnotation, cmp.Or(r.Value, r.Written)
 	}
-	if d.Needs.lacks(v) && e.implied == nil {
-		r.Idle = "it acts only beside " + d.Needs.What
+	if e.implied == nil {
+		r.Idle = d.Needs.missing(v)
 	}
 	for _, p := range problems {
 		if p.Field == v.field(d.SettingSpec) && p.Ingress == e.origin {

@@ -154,7 +154,7 @@ func (d *Desired) lacks(profiles map[model.Profile]struct{}, current Static) boo
 func (d *Desired) hasOccasional(current Static) bool {
 	return slices.ContainsFunc(d.globals.Occasional, func(p model.Profile) bool {
 		_, ok := current.since[p]
-		return ok && d.profileUses[p] == 0
+		return ok && d.profileUses[p] == 0 && p != d.globals.Default
 	})
 }
 

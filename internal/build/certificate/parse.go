@@ -181,9 +181,9 @@ const maxNames = 100
 
 // DNSNames are the names that the certificate is for, in lower case, at most maxNames.
 func (p Parsed) DNSNames() []string {
-	names := make([]string, 0, min(len(p.leaf.DNSNames), maxNames))
-	for _, name := range p.leaf.DNSNames[:min(len(p.leaf.DNSNames), maxNames)] {
-		names = append(names, strings.ToLower(name))
+	names := slices.Clone(p.leaf.DNSNames[:min(len(p.leaf.DNSNames), maxNames)])
+	for i, name := range names {
+		names[i] = strings.ToLower(name)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -120,12 +120,16 @@ func (l *hostBuilder) noteExpressions() {
 	if l.patterns {
 		return
 	}
+	how := ""
+	if name := feature.CauseOf(l.builder.features, feature.Expressions); name != "" {
+		how = fmt.Sprintf("; the annotation %s: \"true\" makes them expressions", name)
+	}
 	for i := range l.placed {
 		r := &l.placed[i]
 		if path := r.where.written(); looksLikeExpression(path) {
 			l.findings = append(l.findings, finding.Finding{
 				Object: spec.ObjectName(r.by.Ingress), Field: r.field + ".path", Code: finding.Unexpected,
-				Message: fmt.Sprintf("path %q looks like a regular expression, and the paths of host %s are plain text%s", finding.Shorten(path), l.host, l.builder.howExpressions()),
+				Message: fmt.Sprintf("path %q looks like a regular expression, and the paths of host %s are plain text%s", finding.Shorten(path), l.host, how),
 				Effect:  "only requests with exactly these characters in their path match",
 			})
 		}
@@ -149,16 +153,6 @@ func WouldMatch(rule, path string) bool {
 // looksLikeExpression reports whether a path has characters that are hardly in the path of a request,
 // and often in an expression.
 func looksLikeExpression(path string) bool { return strings.ContainsAny(path, expressionBytes) }
-
-// howExpressions names the setting that makes paths expressions.
-func (b *Builder) howExpressions() string {
-	for _, f := range b.features {
-		if name := f.Causes[feature.Expressions]; name != "" {
-			return fmt.Sprintf("; the annotation %s: \"true\" makes them expressions", name)
-		}
-	}
-	return ""
-}
 
 // checkPattern keeps the expression if that is not just the path behind a "^".
 func (l *hostBuilder) checkPattern(path string) *spec.Rejection {

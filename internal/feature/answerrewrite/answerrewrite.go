@@ -88,7 +88,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 // noteHalf reports one of the two annotations that rewrite redirects where the other is missing.
 func noteHalf(v feature.Values, redirect rule, out *feature.RouteOut) {
 	alone := func(s, other feature.AnySetting) {
-		if v.IsSet(s) && !v.Rejects(s) && !v.IsImplied(s) && !v.IsSet(other) {
+		if v.IsWritten(s) && !v.IsSet(other) {
 			out.Warn(s, finding.NoEffect, "it acts only beside "+other.Spec().Annotation, "it has no effect")
 		}
 	}

@@ -115,7 +115,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 			out.Ignore(verify, finding.InvalidValue, "it has no effect with backend-protocol "+string(asked), "requests are sent without TLS")
 		}
 		for _, s := range []feature.AnySetting{secret, verifyName, sendName, tlsVersions, tlsCiphers} {
-			if v.IsSet(s) && !v.IsImplied(s) && !v.Rejects(s) {
+			if v.IsWritten(s) {
 				out.Warn(s, finding.NoEffect, "requests are sent without TLS: backend-protocol must be HTTPS, GRPCS or AUTO_HTTP", "it has no effect")
 			}
 		}
@@ -130,12 +130,12 @@ func route(v feature.Values, out *feature.RouteOut) {
 	if first, ok := inherited(v, out.Host); ok && !own.hasSecret {
 		c = first
 		for _, s := range []feature.AnySetting{verifyName, sendName, tlsVersions, tlsCiphers} {
-			if v.IsSet(s) && !v.IsImplied(s) && !v.Rejects(s) {
+			if v.IsWritten(s) {
 				out.Warn(s, finding.NoEffect, "another Ingress of the host has a "+secret.Annotation+", which applies to all paths of the host in its namespace with all that goes with it",
 					"it has no effect; a "+secret.Annotation+" of its own, or the key "+locationOnly.Key+", changes that")
 			}
 		}
-	} else if c.sendsName && c.name == defaultName && !v.IsImplied(sendName) {
+	} else if c.sendsName && c.name == defaultName && v.IsWritten(sendName) {
 		out.Warn(sendName, finding.Unexpected, "the name that is sent is "+defaultName+", as in ingress-nginx: "+verifyName.Annotation+" sets another one", "backends may not know the name")
 	}
 	if verify.Get(v) && !c.verifies {

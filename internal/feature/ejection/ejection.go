@@ -11,6 +11,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/syntax/quantity"
 )
 
 // The values of the annotation ejection.
@@ -45,7 +46,7 @@ var (
 		Doc: "With ejection: failures, the statuses from 500 to 599 that are failures, separated by commas.",
 	}
 	first = feature.Setting[time.Duration]{
-		Annotation: "ejection-time", Key: "ejection-time", Default: 30 * time.Second, Parse: feature.Seconds(1, maxSeconds),
+		Annotation: "ejection-time", Key: "ejection-time", Default: 30 * time.Second, Parse: quantity.Seconds(1, maxSeconds),
 		Scope: feature.ScopeBackend, Merge: feature.MergeOwner, Risk: feature.Low,
 		Doc: "Number of seconds of an ejection by failures. If the endpoint fails again soon, the next one is longer by as much, up to ten times.",
 	}

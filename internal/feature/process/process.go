@@ -64,7 +64,7 @@ var (
 		Doc: "Headers that are removed from the responses of backends, separated by commas. Headgate still reads them in responses of auth services.",
 	}
 	keepAlive = feature.Setting[time.Duration]{
-		Key: "keep-alive", Default: 75 * time.Second, Parse: feature.Seconds(0, maxSeconds), Scope: feature.ScopeProcess,
+		Key: "keep-alive", Default: 75 * time.Second, Parse: quantity.Seconds(0, maxSeconds), Scope: feature.ScopeProcess,
 		Doc: "Maximum number of seconds that a client connection can be idle. 0 closes it after each response.",
 	}
 	keepAliveRequests = feature.Setting[int]{
@@ -72,11 +72,11 @@ var (
 		Doc: "Maximum number of requests over one client connection.",
 	}
 	clientHeaderTimeout = feature.Setting[time.Duration]{
-		Key: "client-header-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, maxSeconds), Scope: feature.ScopeProcess,
+		Key: "client-header-timeout", Default: 60 * time.Second, Parse: quantity.Seconds(1, maxSeconds), Scope: feature.ScopeProcess,
 		Doc: "Maximum number of seconds in which a client must send the header of a request.",
 	}
 	clientBodyTimeout = feature.Setting[time.Duration]{
-		Key: "client-body-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, maxSeconds), Scope: feature.ScopeProcess,
+		Key: "client-body-timeout", Default: 60 * time.Second, Parse: quantity.Seconds(1, maxSeconds), Scope: feature.ScopeProcess,
 		Doc: "Maximum number of seconds between two reads of a request body.",
 	}
 	backendConnections = feature.Setting[int]{
@@ -88,7 +88,7 @@ var (
 		Doc: "Maximum number of requests over one connection to an endpoint.",
 	}
 	backendIdle = feature.Setting[time.Duration]{
-		Key: "upstream-keepalive-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, maxSeconds), Scope: feature.ScopeProcess,
+		Key: "upstream-keepalive-timeout", Default: 60 * time.Second, Parse: quantity.Seconds(1, maxSeconds), Scope: feature.ScopeProcess,
 		Doc: "Maximum number of seconds that a connection to an endpoint can be idle.",
 	}
 	upgrades = feature.Setting[model.Upgrades]{

@@ -92,7 +92,7 @@ var (
 func timeout(setting string, seconds int, doc string) feature.Setting[time.Duration] {
 	return feature.Setting[time.Duration]{
 		Annotation: setting, Key: setting, Default: time.Duration(seconds) * time.Second,
-		Parse: feature.Seconds(1, maxSeconds), Risk: feature.Low, Doc: doc,
+		Parse: quantity.Seconds(1, maxSeconds), Risk: feature.Low, Doc: doc,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/syntax/quantity"
 )
 
 var (
@@ -15,7 +16,7 @@ var (
 		Doc: "The conditions under which a request is sent to the next endpoint, separated by spaces, or off.",
 	}
 	retryTime = feature.Setting[time.Duration]{
-		Annotation: "proxy-next-upstream-timeout", Key: "proxy-next-upstream-timeout", Default: 0, Parse: feature.Seconds(0, maxSeconds), Risk: feature.Low,
+		Annotation: "proxy-next-upstream-timeout", Key: "proxy-next-upstream-timeout", Default: 0, Parse: quantity.Seconds(0, maxSeconds), Risk: feature.Low,
 		Doc: "Number of seconds after which a request is not retried; 0 for no limit. Rounded up to 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800 or 3600; more means no limit.",
 	}
 	retryTries = feature.Setting[int]{

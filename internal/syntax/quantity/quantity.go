@@ -11,6 +11,17 @@ import (
 	"time"
 )
 
+// Seconds returns a parser of a whole number of seconds, without a unit.
+func Seconds(minimum, maximum int) func(string) (time.Duration, error) {
+	return func(text string) (time.Duration, error) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < minimum || n > maximum {
+			return 0, fmt.Errorf("must be an integer from %d to %d (seconds, without a unit)", minimum, maximum)
+		}
+		return time.Duration(n) * time.Second, nil
+	}
+}
+
 var durationPattern = regexp.MustCompile(`^([0-9]{1,9})(ms|s|m|h|d)?$`)
 
 // Duration reads a time as NGINX writes it: "60", "240s", "1h".
