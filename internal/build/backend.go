@@ -15,6 +15,7 @@ import (
 	"github.com/headgate/headgate/internal/build/endpoint"
 	"github.com/headgate/headgate/internal/build/routing"
 	"github.com/headgate/headgate/internal/build/spec"
+	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/guard"
 	"github.com/headgate/headgate/internal/model"
@@ -47,6 +48,7 @@ func (b *Builder) Backend(key string, v View) (be model.Backend, found bool, fs 
 	if t.because == "" && portText == model.FirstPort {
 		t.asDefault(v)
 	}
+	t.replaced = b.replacedIn(key, v)
 	var denied bool
 	t.backend.Balancing, denied, t.findings = b.routes.Balancing(key, v)
 	switch service := v.Service(name); {
@@ -70,6 +72,17 @@ func (t *backendMaker) asDefault(v View) {
 	}
 }
 
+// replacedIn names an Ingress whose requests to a backend without endpoints another one answers.
+func (b *Builder) replacedIn(key string, v View) string {
+	annotation := b.settings.Name(feature.CauseOf(b.features, feature.FallbackBackend))
+	for _, ing := range spec.OldestFirst(v.Users(key)) {
+		if ing.Annotations[annotation] != "" {
+			return "; those of " + spec.ObjectName(ing) + " by its " + annotation
+		}
+	}
+	return ""
+}
+
 type backendMaker struct {
 	view     View
 	name     types.NamespacedName
@@ -80,6 +93,8 @@ type backendMaker struct {
 	// because is what refers to the backend, if it is not an Ingress, and otherwise the effect
 	// of a backend that can't be reached, if it is another one.
 	because, otherwise string
+	// replaced says whose requests another backend answers.
+	replaced string
 }
 
 func (t *backendMaker) report(field string, code finding.Code, message, effect string) {
@@ -99,7 +114,7 @@ func (t *backendMaker) effect() string {
 	if t.name.Namespace == model.NoNamespace {
 		return "requests that need this auth service are answered 500"
 	}
-	return "requests to backend " + strings.TrimSuffix(t.backend.Key, "/") + " are answered 503"
+	return "requests to backend " + strings.TrimSuffix(t.backend.Key, "/") + " are answered 503" + t.replaced
 }
 
 func (t *backendMaker) referrer() string { return cmp.Or(t.because, "an Ingress refers to it") }

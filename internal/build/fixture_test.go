@@ -74,7 +74,7 @@ func fakeFeatures() []feature.Feature {
 			Names: func(v feature.Values, out *feature.NamesOut) { out.Aliases, out.AliasesBy = also.Get(v), also },
 		},
 		{
-			Name: "instead", Settings: []feature.AnySetting{instead},
+			Name: "instead", Causes: map[feature.Effect]string{feature.FallbackBackend: "instead"}, Settings: []feature.AnySetting{instead},
 			Route: func(v feature.Values, out *feature.RouteOut) {
 				if name := instead.Get(v).Name; name != "" && out.Route.Backend != "" && !out.Route.Default {
 					out.Route.Fallback = model.BackendKey(v.Origin().Namespace, name, model.FirstPort)

@@ -166,6 +166,43 @@ func TestNoHeader(t *testing.T) {
 	}
 }
 
+// The header that the address is taken from goes on to the backend, as the client wrote it, and so does what only looks like one.
+func TestHeadersGoOn(t *testing.T) {
+	t.Parallel()
+	const trusted = "use-forwarded-headers: true"
+	client := map[string]string{"X-Forwarded-For-Proxy-Protocol": "192.0.2.7", "Cf-Connecting-Ip": "192.0.2.8", "X-Forwarded-For": "192.0.2.9", "Forwarded": "for=192.0.2.10"}
+	header := http.Header{}
+	for name, value := range client {
+		header.Set(name, value)
+	}
+	g := start(t, "", trusted)
+	for _, c := range []struct {
+		keys           []string
+		forwarded, was string
+	}{
+		{[]string{"forwarded-for-header: X-Forwarded-For-Proxy-Protocol"}, "127.0.0.1", "192.0.2.7"},
+		{[]string{trusted, "forwarded-for-header: X-Forwarded-For-Proxy-Protocol"}, "192.0.2.7", "192.0.2.7"},
+		{[]string{trusted, "forwarded-for-header: CF-Connecting-IP"}, "192.0.2.8", "192.0.2.8"},
+		{[]string{trusted, "forwarded-for-header: CF-Connecting-IP", "compute-full-forwarded-for: true"}, "192.0.2.9, 127.0.0.1", "192.0.2.8"},
+		{[]string{"enable-real-ip: true"}, "192.0.2.9", "192.0.2.9"},
+	} {
+		g.Apply(headgatetest.Config(c.keys...))
+		r := g.Do(headgatetest.Request{Host: "a.test", Header: header})
+		r.WantStatus(t, 200)
+		if got := r.Echo.Header.Get("X-Forwarded-For"); got != c.forwarded {
+			t.Errorf("%v: X-Forwarded-For %s, want %s", c.keys, got, c.forwarded)
+		}
+		if got := r.Echo.Header.Get("X-Original-Forwarded-For"); got != c.was {
+			t.Errorf("%v: X-Original-Forwarded-For %s, want %s", c.keys, got, c.was)
+		}
+		for name, value := range client {
+			if got := r.Echo.Header.Get(name); name != "X-Forwarded-For" && got != value {
+				t.Errorf("%v: %s %q, want %q", c.keys, name, got, value)
+			}
+		}
+	}
+}
+
 func TestRedirect(t *testing.T) {
 	t.Parallel()
 	secure := headgatetest.WithTLS(headgatetest.Ingress("secure", "b.test", "/", "a"), "pair b.test") +
