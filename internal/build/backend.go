@@ -74,10 +74,10 @@ func (t *backendMaker) asDefault(v View) {
 
 // replacedIn names an Ingress whose requests to a backend without endpoints another one answers.
 func (b *Builder) replacedIn(key string, v View) string {
-	annotation := b.settings.Name(feature.CauseOf(b.features, feature.FallbackBackend))
+	annotation := feature.CauseOf(b.features, feature.FallbackBackend)
 	for _, ing := range spec.OldestFirst(v.Users(key)) {
-		if ing.Annotations[annotation] != "" {
-			return "; those of " + spec.ObjectName(ing) + " by its " + annotation
+		if ing.Annotations[b.settings.Name(annotation)] != "" {
+			return ", or by the " + annotation + " of " + spec.ObjectName(ing)
 		}
 	}
 	return ""

@@ -52,7 +52,7 @@ func (s *Schema) Config(data map[string]string) (*Config, []Problem) {
 			}
 			continue
 		}
-		p := Problem{Field: key, Effect: usesDefault, Rejected: true}
+		p := Problem{Field: key, Effect: d.unused(), Rejected: true}
 		p.Code, p.Message = badValue(text, err)
 		if d.OnInvalid == UseStrictest {
 			config.values[key] = value

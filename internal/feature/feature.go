@@ -194,7 +194,7 @@ func (r *Report) Reject(s AnySetting, code finding.Code, message string) {
 		r.Deny(s, code, message)
 		return
 	}
-	r.add(s, Problem{Code: code, Message: message, Effect: usesDefault, Rejected: true})
+	r.add(s, Problem{Code: code, Message: message, Effect: s.Spec().unused(), Rejected: true})
 }
 
 // Deny reports the same and denies, even if an invalid value would not.

@@ -80,7 +80,7 @@ func (p *Parsed) addImplied(s *Schema, d *schemaSetting, i Implied, by model.Ori
 	value, err := d.Parse(strings.TrimSpace(i.Text))
 	if err != nil {
 		code, message := badValue(i.Text, err)
-		problem := Problem{Code: code, Message: i.Where + ": " + message, Effect: usesDefault}
+		problem := Problem{Code: code, Message: i.Where + ": " + message, Effect: d.unused()}
 		if d.OnInvalid == Deny && (d.When == nil || d.When(p.values)) {
 			problem.Effect, problem.Denies = routesDeny, true
 		}

@@ -3,6 +3,7 @@ package feature
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -114,10 +115,16 @@ type Problem struct {
 	feature string
 }
 
-const (
-	usesDefault = "using the default"
-	routesDeny  = "the paths of this Ingress answer 503"
-)
+const routesDeny = "the paths of this Ingress answer 503"
+
+// unused is the effect of a value that is not used: lists, names and texts have no other default than nothing.
+func (s Setting[T]) unused() string {
+	v := reflect.ValueOf(any(s.Default))
+	if s.Annotation != "" && s.Key != "" || v.IsValid() && (!v.IsZero() || v.Kind() == reflect.Bool || v.CanInt() || v.Kind() == reflect.String && v.Type().Name() != "string") {
+		return "using the default"
+	}
+	return "it has no effect"
+}
 
 // badValue returns the code and the message of a finding about an invalid value.
 func badValue(text string, err error) (finding.Code, string) {
@@ -200,7 +207,7 @@ func (s *Schema) Parse(origin model.Origin, annotations map[string]string, confi
 func (p *Parsed) reject(d *schemaSetting, code finding.Code, message string) {
 	e := p.values.entries[d.Annotation]
 	problem := Problem{
-		Ingress: p.values.origin, Field: p.values.field(d.SettingSpec), Code: code, Message: message, Effect: usesDefault, Rejected: true, feature: d.feature,
+		Ingress: p.values.origin, Field: p.values.field(d.SettingSpec), Code: code, Message: message, Effect: d.unused(), Rejected: true, feature: d.feature,
 	}
 	denies := d.OnInvalid == Deny || d.OnInvalid == DenyMissing && e.value != nil
 	if problem.Denies = denies && (d.When == nil || d.When(p.values)); problem.Denies {

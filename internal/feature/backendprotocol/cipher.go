@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/headgate/headgate/internal/finding"
 )
 
 // NGINX rejects its whole configuration if a list leaves no cipher. So each word that adds
@@ -41,15 +43,22 @@ func parseCiphers(text string) ([]int, error) {
 	if text == "" || text == cipherDefault {
 		return nil, nil
 	}
-	words := cipherWords()
-	var list []int
-	for i, word := range strings.Split(text, ":") {
-		index := slices.Index(words, word)
-		if index < 0 || word == cipherDefault && i > 0 || i == 0 && slices.Contains(cipherExclusions, word) || i >= maxCiphers {
-			return nil, fmt.Errorf("must be at most %d words, separated by colons, of %s (at the start alone), %s; and not at the start %s",
-				maxCiphers, cipherDefault, strings.Join(cipherNames, ", "), strings.Join(cipherExclusions, ", "))
+	words, entries := cipherWords(), strings.Split(text, ":")
+	if len(entries) > maxCiphers {
+		return nil, fmt.Errorf("must have at most %d entries", maxCiphers)
+	}
+	list := make([]int, len(entries))
+	for i, word := range entries {
+		list[i] = slices.Index(words, word)
+		switch {
+		case list[i] < 0:
+			return nil, fmt.Errorf("entry %q is not known: must be %s, HIGH, ALL, a cipher of TLS 1.2 such as %s, or an exclusion such as %s",
+				finding.Shorten(word), cipherDefault, cipherNames[len(cipherNames)-1], cipherExclusions[0])
+		case word == cipherDefault && i > 0:
+			return nil, fmt.Errorf("%s must be the first entry", word)
+		case slices.Contains(cipherExclusions, word) && i == 0:
+			return nil, fmt.Errorf("%s must be behind an entry that adds ciphers, such as %s", word, cipherDefault)
 		}
-		list = append(list, index)
 	}
 	return list, nil
 }
