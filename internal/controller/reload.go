@@ -239,6 +239,14 @@ func (c *Controller) takeOver(ctx context.Context, next plan.Static) error {
 	c.client.CloseIdle()
 	err := c.awaitWorkers(ctx, next)
 	c.client.CloseIdle()
+	if err == nil {
+		// An old worker may have accepted a connection at last, and not yet read its request: with
+		// the units of the new configuration it could not answer it.
+		select {
+		case <-ctx.Done():
+		case <-time.After(c.settings.Timing.Drain / 4):
+		}
+	}
 	return err
 }
 

@@ -16,6 +16,9 @@ const (
 	// startTimeout is the time until a worker of NGINX responds. Most of it is
 	// spent in Lua, which copies a dictionary.
 	startTimeout = 30 * time.Second
+	// freeTimeout bounds the wait for old workers to stop accepting. On a busy machine they need more than a second,
+	// and terminating them ends their connections.
+	freeTimeout = 3 * time.Second
 	// stableAfter is the time after which the death of a master counts as a first
 	// one again.
 	stableAfter = 10 * time.Second
@@ -122,7 +125,7 @@ func (p *Process) clear(ctx context.Context) error {
 	for _, step := range []struct {
 		timeout time.Duration
 		then    syscall.Signal
-	}{{time.Second, syscall.SIGTERM}, {500 * time.Millisecond, syscall.SIGKILL}, {500 * time.Millisecond, 0}} {
+	}{{freeTimeout, syscall.SIGTERM}, {500 * time.Millisecond, syscall.SIGKILL}, {500 * time.Millisecond, 0}} {
 		if !p.anyLeft() || p.portsFree(ctx, step.timeout) {
 			break
 		}
