@@ -3,6 +3,7 @@
 -- combined with NGINX's `satisfy`, for which an access phase that returns grants
 -- access.
 local features = require "headgate.features"
+local header_filter = require "headgate.header_filter"
 local requests = require "headgate.request"
 local settings = require "headgate.settings"
 
@@ -15,6 +16,7 @@ local ngx_exec = ngx.exec
 local ngx_exit = ngx.exit
 local ngx_header = ngx.header
 
+local BAD_REQUEST = 400
 local UNAUTHORIZED = 401
 local FORBIDDEN = 403
 local NOT_FOUND = 404
@@ -39,14 +41,14 @@ end
 
 -- refuse ends a request. challenge, second: the WWW-Authenticate headers of a 401.
 local function refuse(request, status, challenge, second)
+    if second then
+        ngx_header["WWW-Authenticate"] = second
+        request.refusal = { status = status, challenge = challenge }
+        requests.keep(request)
+        return ngx_exec("@refused")
+    end
+    run_auth_refused(request)
     if status == UNAUTHORIZED then
-        if second then
-            ngx_header["WWW-Authenticate"] = second
-            request.refusal = { status = status, challenge = challenge }
-            requests.keep(request)
-            return ngx_exec("@refused")
-        end
-        run_auth_refused(request)
         ngx_header["WWW-Authenticate"] = challenge
     end
     return requests.finish(request, status)
@@ -155,6 +157,17 @@ function _M.refused()
         requests.set_challenge(refusal.challenge)
     end
     return requests.finish(request, UNAUTHORIZED)
+end
+
+
+-- The header filter of the auth service's response to a client that was refused. Whatever the
+-- service says now, it refuses.
+function _M.answered()
+    local request = requests.current()
+    if ngx.status < BAD_REQUEST then
+        ngx.status = request and request.answers or FORBIDDEN
+    end
+    return header_filter.run()
 end
 
 

@@ -43,7 +43,7 @@
 --                             in variants with a check, when the auth service has
 --                             allowed the request
 --   auth_refused(policy, request)
---                             when the request was denied with 401, here or by
+--                             when the request was denied with 401 or 403, here or by
 --                             the auth service; may end the request
 --   access(policy, request)   in profiles with an access phase
 --   balancer(policy, request) before the first try

@@ -20,6 +20,7 @@ local _M = {}
 local ipairs = ipairs
 local joined = verdicts.joined
 local ngx = ngx
+local ngx_exec = ngx.exec
 local ngx_header = ngx.header
 local ngx_req = ngx.req
 local ngx_resp = ngx.resp
@@ -90,7 +91,7 @@ local function answer(request, status)
     if not allows and status ~= UNAUTHORIZED and status ~= FORBIDDEN then
         return requests.finish(request, INTERNAL_ERROR)
     end
-    request.verdict = { status = status }
+    request.verdict = { status = status, by_snippet = true }
     request.passed = allows or nil
     return allows or status
 end
@@ -200,10 +201,8 @@ local function remove_headers(request)
 end
 
 
-function _M.before_exec(policy, request)
-    if request.passed then
-        return
-    end
+-- describe puts the request that the call is about into the variables of the call.
+local function describe(policy, request)
     local uri = requests.target(request)
     local scheme = ngx_var.scheme
     local checks = ngx_var.http_x_headgate_checks
@@ -234,6 +233,38 @@ function _M.before_exec(policy, request)
 end
 
 
+function _M.before_exec(policy, request)
+    if not request.passed then
+        describe(policy, request)
+    end
+end
+
+
+-- pass_answer has the service answer the client: NGINX has thrown the body of its first response away.
+-- Returns if that is not possible.
+local function pass_answer(policy, request, verdict)
+    if not (request.calls and request.calls.check) then
+        -- The response was cached, and its body was not.
+        local call = calls.prepare(request, "check", policy.call)
+        if not call then
+            return
+        end
+        call.uri = template.fill_uri(policy.uri, request)
+        describe(policy, request)
+    end
+    ngx_header["WWW-Authenticate"] = nil
+    local refusal = request.refusal
+    if refusal and refusal.challenge then
+        requests.set_challenge(refusal.challenge)
+    end
+    verdict.cookies = nil
+    request.answers = verdict.status
+    ngx_req.discard_body()
+    requests.keep_once(request)
+    return ngx_exec("@_check_" .. policy.answers .. "_answer")
+end
+
+
 -- Keeps the response of the service, if it allows or denies the request. With any
 -- other status NGINX answers 500.
 function _M.auth_response(policy, request)
@@ -261,6 +292,10 @@ function _M.auth_response(policy, request)
     end
     verdict.cookies = headers["set-cookie"]
     request.verdict = verdict
+    if policy.answers and status == FORBIDDEN then
+        -- NGINX jumps for a 401 alone.
+        ngx.status = UNAUTHORIZED
+    end
 end
 
 
@@ -311,8 +346,14 @@ end
 
 function _M.auth_refused(policy, request)
     local verdict = request.verdict
-    if verdict and verdict.status == UNAUTHORIZED and policy.sign_in then
+    if not verdict or passes(verdict.status) then
+        return
+    end
+    if verdict.status == UNAUTHORIZED and policy.sign_in then
         return sign_in(policy, request, verdict.cookies)
+    end
+    if policy.answers and not verdict.by_snippet then
+        return pass_answer(policy, request, verdict)
     end
 end
 

@@ -35,6 +35,7 @@ type settings struct {
 	cacheKey     feature.Setting[template.Template]
 	cacheFor     feature.Setting[[]validity]
 	alwaysCookie feature.Setting[bool]
+	passResponse feature.Setting[bool]
 	snippet      feature.Setting[*snippet.Source]
 }
 
@@ -145,6 +146,10 @@ func newSettings(url feature.Setting[target]) settings {
 			Annotation: "auth-always-set-cookie", Parse: feature.Optional(feature.Bool), OnInvalid: feature.Deny, Risk: feature.Low,
 			Doc: "Adds the cookies of the auth service to every response. By default, they are added to successful responses and redirects only.",
 		}),
+		passResponse: declare(url, feature.Setting[bool]{
+			Annotation: "auth-pass-response", Parse: feature.Optional(feature.Bool), Risk: feature.Low,
+			Doc: "Answers a request that the auth service denies with the response of the service, its body and headers, instead of Headgate's page or that of custom-http-errors. The service is called once more for it. A sign-in URL takes precedence.",
+		}),
 	}
 	s.snippet = declare(url, authSnippet())
 	s.snippet.Snippet = s.snippet.Annotation != ""
@@ -172,7 +177,7 @@ func everywhere[T any](s feature.Setting[T], when func(feature.Values) bool) fea
 }
 
 func (s settings) list() []feature.AnySetting {
-	return []feature.AnySetting{s.url, s.method, s.signIn, s.signInParam, s.respond, s.redirect, s.cacheKey, s.cacheFor, s.alwaysCookie, s.snippet}
+	return []feature.AnySetting{s.url, s.method, s.signIn, s.signInParam, s.respond, s.redirect, s.cacheKey, s.cacheFor, s.alwaysCookie, s.passResponse, s.snippet}
 }
 
 // Feature is external authentication.

@@ -38,6 +38,8 @@ type policy struct {
 	Always  bool              `json:"always_cookies,omitempty"`
 	SignIn  template.Template `json:"sign_in,omitempty"`
 	Cache   *cache            `json:"cache,omitempty"`
+	// Answers is the check whose location passes the service's response to denied clients, empty for none.
+	Answers string `json:"answers,omitempty"`
 	// Program is that of the call.
 	Program *program.Program `json:"program,omitempty"`
 	check   model.Check
@@ -81,6 +83,9 @@ func (s settings) policy(v feature.Values, out *feature.RouteOut) (policy, bool)
 	}
 	if p.check, ok = s.check(v, out, p.Call); !ok {
 		return policy{}, false
+	}
+	if s.passResponse.Get(v) {
+		p.Answers = p.check.String()
 	}
 	if key := s.cacheKey.Get(v); len(key) > 0 {
 		p.Cache = &cache{key, s.cacheFor.Get(v)}

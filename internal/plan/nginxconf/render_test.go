@@ -455,7 +455,7 @@ var (
 	directiveForm = regexp.MustCompile(`(?m)^\s*(\w+)\b`)
 	location      = regexp.MustCompile(`(?m)^\s*location (.*) \{$`)
 	proxyPass     = regexp.MustCompile(`(?m)^\s*(\w+_)pass (.*);$`)
-	locationName  = regexp.MustCompile(`^(@(p_[0-9a-f]{12}([0-9a-f]{28})?(_[a-z]+)*|client|route|drain|traced|nginx_status|refused|error_page|fallback(_bare)?|page(_tls)?)|= _check_(https?|verified))$`)
+	locationName  = regexp.MustCompile(`^(@(p_[0-9a-f]{12}([0-9a-f]{28})?(_[a-z]+)*|client|route|drain|traced|nginx_status|refused|error_page|fallback(_bare)?|page(_tls)?|_check_(https?|verified)_answer)|= _check_(https?|verified))$`)
 	identity      = regexp.MustCompile(`_[0-9a-f]{40}$`)
 )
 
@@ -502,10 +502,10 @@ var block = regexp.MustCompile(`(?s)\n        location (\S+|= \S+) \{\n(.*?)\n  
 
 // checkChecks looks at the locations that another service is asked in: each
 // must refuse by NGINX itself, and have Lua look once more. Those that the
-// service is asked by must be no one else's.
+// service is asked by must be no one else's, and whoever gets its answer stays refused.
 func checkChecks(t *testing.T, conf string) {
 	t.Helper()
-	scheme := regexp.MustCompile(`_(https?|verified)$`)
+	scheme := regexp.MustCompile(`_(https?|verified)(?:_answer)?$`)
 	for _, found := range block.FindAllStringSubmatch(conf, -1) {
 		name, text := found[1], found[2]
 		asks := scheme.FindStringSubmatch(name)
@@ -516,10 +516,12 @@ func checkChecks(t *testing.T, conf string) {
 			continue
 		}
 		wanted := []string{"auth_request _check_" + asks[1] + ";", "error_page 401 = @refused;", `access_by_lua_block { require("headgate.access").run`}
-		if strings.HasPrefix(name, "=") {
-			wanted = []string{"internal;", "proxy_pass_request_body off;", `proxy_set_header Content-Length "";`, `proxy_set_header Proxy "";`, `require("headgate.access").auth_response()`}
+		if call := []string{"proxy_pass_request_body off;", `proxy_set_header Content-Length "";`, `proxy_set_header Proxy "";`}; strings.HasPrefix(name, "=") {
+			wanted = append(call, "internal;", `require("headgate.access").auth_response()`)
+		} else if strings.HasSuffix(name, "_answer") {
+			wanted = append(call, `header_filter_by_lua_block { require("headgate.access").answered() }`)
 		}
-		if name == "= _check_verified" {
+		if strings.Contains(name, "_check_verified") {
 			wanted = append(wanted, "proxy_ssl_verify on;", "proxy_ssl_trusted_certificate /", "proxy_ssl_name $hg_call_name;")
 		}
 		for _, w := range wanted {
