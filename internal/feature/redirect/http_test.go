@@ -145,3 +145,18 @@ func TestWWWRedirectAliases(t *testing.T) {
 		t.Errorf("%v reloads", n)
 	}
 }
+
+// The redirect of an Ingress without rules is for all requests that match none.
+func TestRedirectOfTheDefaultBackend(t *testing.T) {
+	t.Parallel()
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: backend(t, "web") + headgatetest.Ingress("web", "web.test", "/", "web") + `---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: rest
+  annotations: {nginx.ingress.kubernetes.io/permanent-redirect: "https://home.example.test/"}
+spec:
+  defaultBackend: {service: {name: web, port: {number: 80}}}
+`})
+	check(t, g, []step{{"web.test", "/", 200, ""}, {"other.test", "/x", 301, "https://home.example.test/"}})
+}
