@@ -15,7 +15,6 @@ import (
 	"github.com/headgate/headgate/internal/build/endpoint"
 	"github.com/headgate/headgate/internal/build/routing"
 	"github.com/headgate/headgate/internal/build/spec"
-	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/guard"
 	"github.com/headgate/headgate/internal/model"
@@ -74,9 +73,8 @@ func (t *backendMaker) asDefault(v View) {
 
 // replacedIn names an Ingress whose requests to a backend without endpoints another one answers.
 func (b *Builder) replacedIn(key string, v View) string {
-	annotation := feature.CauseOf(b.features, feature.FallbackBackend)
 	for _, ing := range spec.OldestFirst(v.Users(key)) {
-		if ing.Annotations[b.settings.Name(annotation)] != "" {
+		if annotation := b.settings.Fallback(ing); annotation != "" {
 			return ", or by the " + annotation + " of " + spec.ObjectName(ing)
 		}
 	}

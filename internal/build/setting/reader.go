@@ -206,3 +206,12 @@ func Findings(object string, problems []feature.Problem) []finding.Finding {
 	}
 	return fs
 }
+
+// Fallback is the annotation of an Ingress that has another backend answer where its own has no endpoint,
+// without the prefix, empty if it has none.
+func (r *Reader) Fallback(ing *networkingv1.Ingress) string {
+	if name := feature.CauseOf(r.features, feature.FallbackBackend); ing.Annotations[r.Name(name)] != "" {
+		return name
+	}
+	return ""
+}

@@ -49,7 +49,7 @@ type References struct {
 	// namespace.
 	OwnHosts bool
 	// SaysOfBackends is set where the Ingress is a canary, or has annotations that are settings
-	// of its backends.
+	// of its backends, or a backend that answers for them.
 	SaysOfBackends bool
 }
 
