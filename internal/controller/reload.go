@@ -237,17 +237,8 @@ func (c *Controller) takeOver(ctx context.Context, next plan.Static) error {
 		return err
 	}
 	c.client.CloseIdle()
-	err := c.awaitWorkers(ctx, next)
-	c.client.CloseIdle()
-	if err == nil {
-		// An old worker may have accepted a connection at last, and not yet read its request: with
-		// the units of the new configuration it could not answer it.
-		select {
-		case <-ctx.Done():
-		case <-time.After(c.settings.Timing.Drain / 4):
-		}
-	}
-	return err
+	defer c.client.CloseIdle()
+	return c.awaitWorkers(ctx, next)
 }
 
 // write puts a configuration where NGINX reads it, its number first: if NGINX
@@ -278,6 +269,7 @@ func (c *Controller) awaitWorkers(ctx context.Context, next plan.Static) error {
 		if state, err := c.client.State(ctx); err == nil {
 			fresh, old = c.workers.Accepting(state, c.settings.Process.PID(), next.Generation)
 			if fresh >= next.Workers && old == 0 {
+				time.Sleep(c.settings.Timing.Drain / 4) // An old worker may not have read the request of whom it accepted at last.
 				return nil
 			}
 		}

@@ -160,8 +160,8 @@ function _M.refused()
 end
 
 
--- The header filter of the auth service's response to a client that was refused. Whatever the
--- service says now, it refuses.
+-- The header filter of the auth service's response to a client that was refused. A response that
+-- allows comes too late.
 function _M.answered()
     local request = requests.current()
     if ngx.status < BAD_REQUEST then

@@ -4,6 +4,9 @@
 //
 //	testsummary -title='make test' -stages=FILE -- pure: ./internal/... -- race: -race ./internal/stream
 //
+// A run whose name ends in "&" goes on beside those that follow it, and what it shows comes
+// after theirs.
+//
 // It shows each package's result, the output of what failed or was skipped, and
 // the attributes that tests have set. Each test that failed is run once more,
 // alone, after all others have ended; one that passes then is flaky and does not
@@ -65,6 +68,8 @@ type options struct {
 type run struct {
 	name      string
 	arguments []string
+	// beside is set if the next runs don't wait for it.
+	beside bool
 }
 
 // short reports whether the run leaves out tests that another run has.
@@ -83,7 +88,8 @@ func runsOf(arguments []string) ([]run, error) {
 			if !ok {
 				return nil, fmt.Errorf("%q is not the name of a run: it must end in a colon", a)
 			}
-			runs, named = append(runs, run{name: name}), true
+			name, beside := strings.CutSuffix(name, "&")
+			runs, named = append(runs, run{name: name, beside: beside}), true
 		default:
 			last := &runs[len(runs)-1]
 			last.arguments = append(last.arguments, a)
@@ -98,9 +104,7 @@ func summarize(to io.Writer, test runner, runs []run, o options) bool {
 	stages, err := readStages(o.stages)
 	s.stages = stages
 	s.complain(err)
-	for _, r := range runs {
-		s.complain(s.timed(r, test))
-	}
+	s.runAll(runs, test)
 	s.runAgain(test)
 	if o.list {
 		s.printTests()

@@ -186,6 +186,29 @@ func TestRuns(t *testing.T) {
 	}
 }
 
+// TestBeside: a run may go on beside the next one, and counts as the others do.
+func TestBeside(t *testing.T) {
+	ended, again := make(chan struct{}), false
+	text, ok := runOnce(t, func(s *summary, arguments []string, _ string) (time.Duration, error) {
+		action := "pass"
+		switch pkg := arguments[len(arguments)-1]; {
+		case pkg == "quick":
+			close(ended)
+		case !again:
+			<-ended
+			again, action = true, "fail"
+		}
+		for _, test := range []string{"TestA", ""} {
+			s.take(event{Action: action, Package: arguments[len(arguments)-1], Test: test})
+		}
+		return 0, nil
+	}, []string{"slow&:", "slow", "--", "fast:", "quick"}, options{})
+	quick, slow := strings.Index(text, "ok    quick"), strings.Index(text, "FAIL  slow")
+	if !ok || quick < 0 || slow < quick || !strings.Contains(text, "again slow: slow") || !strings.HasSuffix(text, "\n2 passed, 0 failed, 0 skipped\n") {
+		t.Errorf("good: %v\n%s", ok, text)
+	}
+}
+
 // TestWhereTimeGoes: the table has stages, runs, tools and starts.
 func TestWhereTimeGoes(t *testing.T) {
 	dir := t.TempDir()

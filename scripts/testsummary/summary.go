@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -57,6 +59,34 @@ type outcome struct {
 
 func newSummary(to io.Writer) *summary {
 	return &summary{to: to, output: map[test][]string{}, packages: map[test]*outcome{}}
+}
+
+// runAll runs tests, one run after the other but for those beside others.
+func (s *summary) runAll(runs []run, test runner) {
+	var beside []func()
+	for _, r := range runs {
+		if !r.beside {
+			s.complain(s.timed(r, test))
+			continue
+		}
+		var shown bytes.Buffer
+		one, ended := newSummary(&shown), make(chan struct{})
+		go func() {
+			defer close(ended)
+			one.complain(one.timed(r, test))
+		}()
+		beside = append(beside, func() {
+			<-ended
+			_, err := shown.WriteTo(s.to)
+			s.complain(err)
+			maps.Copy(s.packages, one.packages)
+			s.stages = append(s.stages, one.stages...)
+			s.errors += one.errors
+		})
+	}
+	for _, wait := range beside {
+		wait()
+	}
 }
 
 func (s *summary) read(from io.Reader) error {

@@ -61,7 +61,7 @@ func TestPassResponse(t *testing.T) {
 					t.Errorf("%s by %s: %q", host, r.Proto, challenges)
 				}
 			}
-			// Whatever it says when it is asked for its response, the client stays out.
+			// If it says something else when it is asked for its response, the client stays out.
 			asked.Store(0)
 			if r := get("turns.test"); r.Status != 401 || r.Body != `{"why":200}` || asked.Load() != 2 {
 				t.Errorf("by %s: %d %s, asked %d times", r.Proto, r.Status, r.Body, asked.Load())

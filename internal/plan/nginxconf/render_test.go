@@ -502,7 +502,7 @@ var block = regexp.MustCompile(`(?s)\n        location (\S+|= \S+) \{\n(.*?)\n  
 
 // checkChecks looks at the locations that another service is asked in: each
 // must refuse by NGINX itself, and have Lua look once more. Those that the
-// service is asked by must be no one else's, and whoever gets its answer stays refused.
+// service is asked by must be no one else's, and a client that gets its answer stays refused.
 func checkChecks(t *testing.T, conf string) {
 	t.Helper()
 	scheme := regexp.MustCompile(`_(https?|verified)(?:_answer)?$`)
