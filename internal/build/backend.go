@@ -14,6 +14,7 @@ import (
 
 	"github.com/headgate/headgate/internal/build/endpoint"
 	"github.com/headgate/headgate/internal/build/routing"
+	"github.com/headgate/headgate/internal/build/setting"
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/guard"
@@ -28,7 +29,7 @@ func (b *Builder) Backend(key string, v View) (be model.Backend, found bool, fs 
 	if !ok || !v.Referenced(key) {
 		return model.Backend{}, false, nil
 	}
-	t := &backendMaker{view: v, name: name, backend: model.Backend{Key: key}}
+	t := &backendMaker{settings: b.settings, view: v, name: name, backend: model.Backend{Key: key}}
 	if key == routing.DefaultKey(v) {
 		t.because, t.otherwise = "--default-backend-service names it", "requests that match no rule are answered 404"
 	}
@@ -47,7 +48,6 @@ func (b *Builder) Backend(key string, v View) (be model.Backend, found bool, fs 
 	if t.because == "" && portText == model.FirstPort {
 		t.asDefault(v)
 	}
-	t.replaced = b.replacedIn(key, v)
 	var denied bool
 	t.backend.Balancing, denied, t.findings = b.routes.Balancing(key, v)
 	switch service := v.Service(name); {
@@ -71,10 +71,10 @@ func (t *backendMaker) asDefault(v View) {
 	}
 }
 
-// replacedIn names an Ingress whose requests to a backend without endpoints another one answers.
-func (b *Builder) replacedIn(key string, v View) string {
-	for _, ing := range spec.OldestFirst(v.Users(key)) {
-		if annotation := b.settings.Fallback(ing); annotation != "" {
+// replaced names an Ingress whose requests to the backend another one answers while it has no endpoint.
+func (t *backendMaker) replaced() string {
+	for _, ing := range spec.OldestFirst(t.view.Users(t.backend.Key)) {
+		if annotation := t.settings.Fallback(t.settings.Read(ing, t.view)); annotation != "" && !t.view.References(ing).IsCanary {
 			return ", or by the " + annotation + " of " + spec.ObjectName(ing)
 		}
 	}
@@ -82,6 +82,7 @@ func (b *Builder) replacedIn(key string, v View) string {
 }
 
 type backendMaker struct {
+	settings *setting.Reader
 	view     View
 	name     types.NamespacedName
 	backend  model.Backend
@@ -91,8 +92,6 @@ type backendMaker struct {
 	// because is what refers to the backend, if it is not an Ingress, and otherwise the effect
 	// of a backend that can't be reached, if it is another one.
 	because, otherwise string
-	// replaced says whose requests another backend answers.
-	replaced string
 }
 
 func (t *backendMaker) report(field string, code finding.Code, message, effect string) {
@@ -112,7 +111,7 @@ func (t *backendMaker) effect() string {
 	if t.name.Namespace == model.NoNamespace {
 		return "requests that need this auth service are answered 500"
 	}
-	return "requests to backend " + strings.TrimSuffix(t.backend.Key, "/") + " are answered 503" + t.replaced
+	return "requests to backend " + strings.TrimSuffix(t.backend.Key, "/") + " are answered 503" + t.replaced()
 }
 
 func (t *backendMaker) referrer() string { return cmp.Or(t.because, "an Ingress refers to it") }

@@ -269,7 +269,7 @@ func (c *Controller) awaitWorkers(ctx context.Context, next plan.Static) error {
 		if state, err := c.client.State(ctx); err == nil {
 			fresh, old = c.workers.Accepting(state, c.settings.Process.PID(), next.Generation)
 			if fresh >= next.Workers && old == 0 {
-				time.Sleep(c.settings.Timing.Drain / 4) // An old worker may not have read the request of whom it accepted at last.
+				time.Sleep(c.settings.Timing.Drain / 4) // An old worker may have a new connection, and needs its own units for the request.
 				return nil
 			}
 		}

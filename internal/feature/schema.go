@@ -123,7 +123,7 @@ func (s Setting[T]) unused() string {
 	if s.Annotation != "" && s.Key != "" || v.IsValid() && (!v.IsZero() || v.Kind() == reflect.Bool || v.CanInt() || v.Kind() == reflect.String && v.Type().Name() != "string") {
 		return "using the default"
 	}
-	return "it has no effect"
+	return "the setting has no effect"
 }
 
 // badValue returns the code and the message of a finding about an invalid value.

@@ -19,6 +19,9 @@ const (
 	// freeTimeout bounds the wait for old workers to stop accepting. On a busy machine they need more than a second,
 	// and terminating them ends their connections.
 	freeTimeout = 3 * time.Second
+	// quitAgain is the interval at which they get the signal again: a worker that was about to wait for events when the
+	// signal came does not notice it before the next one. Workers of a living master get a message with it.
+	quitAgain = 100 * time.Millisecond
 	// stableAfter is the time after which the death of a master counts as a first
 	// one again.
 	stableAfter = 10 * time.Second
@@ -122,10 +125,16 @@ func (p *Process) clear(ctx context.Context) error {
 	if err := p.options.Dir.RemoveSocket(); err != nil {
 		return err
 	}
+	for range freeTimeout / quitAgain {
+		if !p.anyLeft() || p.portsFree(ctx, quitAgain) {
+			break
+		}
+		p.signalLeft(syscall.SIGQUIT)
+	}
 	for _, step := range []struct {
 		timeout time.Duration
 		then    syscall.Signal
-	}{{freeTimeout, syscall.SIGTERM}, {500 * time.Millisecond, syscall.SIGKILL}, {500 * time.Millisecond, 0}} {
+	}{{0, syscall.SIGTERM}, {500 * time.Millisecond, syscall.SIGKILL}, {500 * time.Millisecond, 0}} {
 		if !p.anyLeft() || p.portsFree(ctx, step.timeout) {
 			break
 		}

@@ -4,6 +4,7 @@
 -- access.
 local features = require "headgate.features"
 local header_filter = require "headgate.header_filter"
+local replaced = require "headgate.replaced"
 local requests = require "headgate.request"
 local settings = require "headgate.settings"
 
@@ -12,9 +13,12 @@ local _M = {}
 -- Without a collector there is none.
 local tracing = settings.tracing and require "headgate.tracing"
 
+local ngx = ngx
 local ngx_exec = ngx.exec
 local ngx_exit = ngx.exit
 local ngx_header = ngx.header
+local ngx_resp = ngx.resp
+local pairs = pairs
 
 local BAD_REQUEST = 400
 local UNAUTHORIZED = 401
@@ -41,9 +45,11 @@ end
 
 -- refuse ends a request. challenge, second: the WWW-Authenticate headers of a 401.
 local function refuse(request, status, challenge, second)
+    if second or request.route.phases.auth_refused then
+        request.refusal = { status = status, challenge = challenge, second = second }
+    end
     if second then
         ngx_header["WWW-Authenticate"] = second
-        request.refusal = { status = status, challenge = challenge }
         requests.keep(request)
         return ngx_exec("@refused")
     end
@@ -156,18 +162,41 @@ function _M.refused()
     if refusal and refusal.challenge then
         requests.set_challenge(refusal.challenge)
     end
-    return requests.finish(request, UNAUTHORIZED)
+    local forbids = request.forbids and not (refusal and refusal.status == UNAUTHORIZED)
+    return requests.finish(request, forbids and FORBIDDEN or UNAUTHORIZED)
 end
 
 
 -- The header filter of the auth service's response to a client that was refused. A response that
--- allows comes too late.
+-- allows comes too late: nothing of it is for the client, who gets the refusal alone.
 function _M.answered()
     local request = requests.current()
-    if ngx.status < BAD_REQUEST then
-        ngx.status = request and request.answers or FORBIDDEN
+    local status = ngx.status
+    local call = request and request.calls and request.calls.check
+    if tracing and call and call.trace then
+        tracing.end_call(call.trace, status)
     end
+    if status < BAD_REQUEST then
+        for name in pairs(ngx_resp.get_headers(0)) do
+            ngx_header[name] = nil
+        end
+        ngx_header["Content-Length"] = nil
+        ngx.status = request and request.answers or FORBIDDEN
+        ngx.ctx.without_body = true
+    elseif status == FORBIDDEN and request and request.answers == UNAUTHORIZED then
+        -- As with NGINX's satisfy: the client can still authenticate.
+        ngx.status = UNAUTHORIZED
+    end
+    replaced.mark()
     return header_filter.run()
+end
+
+
+-- The body filter of such a response.
+function _M.answered_body()
+    if ngx.ctx.without_body then
+        ngx.arg[1] = nil
+    end
 end
 
 

@@ -80,7 +80,7 @@ func checkLogTargets(t *testing.T, binary string) {
 	for key, why := range map[string]string{"access-log-path": "host not found in syslog server", "error-log-path": "No such file or directory"} {
 		found := false
 		for line := range strings.Lines(p.log.String()) {
-			found = found || strings.Contains(line, "field="+key+" ") && strings.Contains(line, why) && strings.Contains(line, `effect="using the default"`)
+			found = found || strings.Contains(line, "field="+key+" ") && strings.Contains(line, why) && strings.Contains(line, `effect="the setting has no effect"`)
 		}
 		if !found {
 			t.Errorf("no finding about %s has %q", key, why)

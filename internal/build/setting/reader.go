@@ -207,10 +207,10 @@ func Findings(object string, problems []feature.Problem) []finding.Finding {
 	return fs
 }
 
-// Fallback is the annotation of an Ingress that has another backend answer where its own has no endpoint,
-// without the prefix, empty if it has none.
-func (r *Reader) Fallback(ing *networkingv1.Ingress) string {
-	if name := feature.CauseOf(r.features, feature.FallbackBackend); ing.Annotations[r.Name(name)] != "" {
+// Fallback is the annotation by which another backend answers where that of an Ingress has no endpoint,
+// without the prefix, empty if the Ingress has none.
+func (r *Reader) Fallback(p *feature.Parsed) string {
+	if name := feature.CauseOf(r.features, feature.FallbackBackend); p.Values().IsWritten(feature.SettingSpec{Annotation: name}) {
 		return name
 	}
 	return ""

@@ -32,7 +32,7 @@ func (r *Reader) Refer(ing *networkingv1.Ingress, options *corev1.ConfigMap) spe
 	canary, _, _ := r.Canary(parsed, "")
 	refs := spec.References{IsCanary: canary != ""}
 	// Backends of canaries keep the sessions of others, and findings say where another one answers.
-	refs.SaysOfBackends = refs.IsCanary || r.Fallback(ing) != "" || parsed.Values().Says(feature.ScopeBackend)
+	refs.SaysOfBackends = refs.IsCanary || r.Fallback(parsed) != "" || parsed.Values().Says(feature.ScopeBackend)
 	backend := func(written *networkingv1.IngressBackend) {
 		if ref, refused := spec.ReadBackend(ing.Namespace, written); refused == nil {
 			refs.Backends = append(refs.Backends, ref)

@@ -4,6 +4,7 @@
 -- call. NGINX makes it (auth_request), and denies requests that the service does
 -- not allow. The other functions pass headers of the response on to client and
 -- backend.
+local access_log = require "headgate.access_log"
 local calls = require "headgate.call"
 local client = require "headgate.client"
 local log = require "headgate.log"
@@ -97,6 +98,29 @@ local function answer(request, status)
 end
 
 
+-- target(policy, request) -> the path and the query of the call, nil if the client could lead it to another path
+local function target(policy, request)
+    local uri = template.fill_uri(policy.uri, request)
+    if not policy.path_varies or not targets.has_dot_segment(uri) then
+        return uri
+    end
+end
+
+
+-- prepare(policy, request, uri) -> the call, nil if the service has no endpoint
+local function prepare(policy, request, uri)
+    local call = calls.prepare(request, "check", policy.call)
+    if not call then
+        return nil
+    end
+    call.uri = uri
+    if call.trace then
+        call.trace.method = policy.method or "GET"
+    end
+    return call
+end
+
+
 -- policy: see type policy in policy.go
 function _M.authenticate(policy, request)
     if calls_itself(policy) then
@@ -119,18 +143,13 @@ function _M.authenticate(policy, request)
             return true
         end
     end
-    local uri = template.fill_uri(policy.uri, request)
-    if policy.path_varies and targets.has_dot_segment(uri) then
+    local uri = target(policy, request)
+    if not uri then
         return requests.finish(request, BAD_REQUEST)
     end
-    local call = calls.prepare(request, "check", policy.call)
-    if not call then
+    if not prepare(policy, request, uri) then
         log.err("host ", request.name.host, ": the auth service has no endpoint")
         return requests.finish(request, INTERNAL_ERROR)
-    end
-    call.uri = uri
-    if call.trace then
-        call.trace.method = policy.method or "GET"
     end
     return "ask"
 end
@@ -240,25 +259,33 @@ function _M.before_exec(policy, request)
 end
 
 
--- pass_answer has the service answer the client: NGINX has thrown the body of its first response away.
--- Returns if that is not possible.
+-- What the client wanted of the backend: the answer to its refusal is whole, and no other protocol.
+local OF_THE_BACKEND = {
+    "Upgrade", "Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since",
+}
+
+
+-- pass_answer has the service answer the client: NGINX has thrown the body of its first response away, or the
+-- verdict was cached. Returns if that is not possible.
 local function pass_answer(policy, request, verdict)
-    if not (request.calls and request.calls.check) then
-        -- The response was cached, and its body was not.
-        local call = calls.prepare(request, "check", policy.call)
-        if not call then
-            return
-        end
-        call.uri = template.fill_uri(policy.uri, request)
-        describe(policy, request)
+    local uri = target(policy, request)
+    if not uri or not prepare(policy, request, uri) then
+        return
     end
+    for _, name in ipairs(OF_THE_BACKEND) do
+        ngx_req.clear_header(name)
+    end
+    describe(policy, request)
+    -- The answer has the challenge of the service, and maybe that of another check comes with it.
     ngx_header["WWW-Authenticate"] = nil
     local refusal = request.refusal
-    if refusal and refusal.challenge then
-        requests.set_challenge(refusal.challenge)
+    local other = refusal and (refusal.challenge ~= verdict.challenge and refusal.challenge or refusal.second)
+    if other and other ~= verdict.challenge then
+        requests.set_challenge(other)
     end
     verdict.cookies = nil
-    request.answers = verdict.status
+    request.answers = refusal and refusal.status or verdict.status
+    access_log.set_backend("auth-service")
     ngx_req.discard_body()
     requests.keep_once(request)
     return ngx_exec("@_check_" .. policy.answers .. "_answer")
@@ -294,7 +321,7 @@ function _M.auth_response(policy, request)
     request.verdict = verdict
     if policy.answers and status == FORBIDDEN then
         -- NGINX jumps for a 401 alone.
-        ngx.status = UNAUTHORIZED
+        request.forbids, ngx.status = true, UNAUTHORIZED
     end
 end
 

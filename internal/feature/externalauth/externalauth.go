@@ -148,7 +148,7 @@ func newSettings(url feature.Setting[target]) settings {
 		}),
 		passResponse: declare(url, feature.Setting[bool]{
 			Annotation: "auth-pass-response", Parse: feature.Optional(feature.Bool), Risk: feature.Low,
-			Doc: "Answers a request that the auth service denies with the response of the service, its body and headers, instead of Headgate's page or that of custom-http-errors. The service is called once more for it. A sign-in URL takes precedence.",
+			Doc: "Answers a request that the auth service denies with the response of the service, its body, headers and cookies, instead of Headgate's page or that of custom-http-errors. The service is called once more for it, also if the verdict was cached; if it allows the request then, the client gets the status alone. A sign-in URL takes precedence for 401. What the snippet of the call answers has no such response.",
 		}),
 	}
 	s.snippet = declare(url, authSnippet())

@@ -84,7 +84,11 @@ func (s settings) policy(v feature.Values, out *feature.RouteOut) (policy, bool)
 	if p.check, ok = s.check(v, out, p.Call); !ok {
 		return policy{}, false
 	}
-	if s.passResponse.Get(v) {
+	switch {
+	case !s.passResponse.Get(v):
+	case p.Method == "HEAD":
+		out.Warn(s.passResponse, finding.NoEffect, "a response to HEAD has no body: the method of the calls must be another one", "the setting has no effect")
+	default:
 		p.Answers = p.check.String()
 	}
 	if key := s.cacheKey.Get(v); len(key) > 0 {

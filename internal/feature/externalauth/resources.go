@@ -59,7 +59,7 @@ func resources() resource.Resources {
 			Name: resource.NewName("_check_" + check.String()), Upstream: upstream, TLS: upstream == secure, ServerName: name.Name,
 			Verify: check == model.CheckVerified,
 			Method: method.Name, Target: target.Name, HeaderFilter: resource.NewHandler("headgate.access", "auth_response"),
-			AnswerFilter: resource.NewHandler("headgate.access", "answered"),
+			AnswerFilter: resource.NewHandler("headgate.access", "answered"), AnswerBody: resource.NewHandler("headgate.access", "answered_body"),
 		}
 		for _, header := range slices.Sorted(maps.Keys(headers)) {
 			location.Headers = append(location.Headers, resource.Header{Name: resource.NewWord(header), Value: headers[header]})

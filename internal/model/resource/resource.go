@@ -138,9 +138,9 @@ type Location struct {
 	Headers []Header
 	// HeaderFilter runs before the answer's header would be sent.
 	HeaderFilter Handler
-	// AnswerFilter runs before the header of an answer is sent to a client: in @NAME_answer, which is the same
-	// for requests themselves.
-	AnswerFilter Handler
+	// AnswerFilter runs before the header of an answer is sent to a client, and AnswerBody for each part of its
+	// body: in @NAME_answer, which is the same for requests themselves.
+	AnswerFilter, AnswerBody Handler
 }
 
 // A Header is a header with its value. One without a value is not sent.

@@ -519,7 +519,7 @@ func checkChecks(t *testing.T, conf string) {
 		if call := []string{"proxy_pass_request_body off;", `proxy_set_header Content-Length "";`, `proxy_set_header Proxy "";`}; strings.HasPrefix(name, "=") {
 			wanted = append(call, "internal;", `require("headgate.access").auth_response()`)
 		} else if strings.HasSuffix(name, "_answer") {
-			wanted = append(call, `header_filter_by_lua_block { require("headgate.access").answered() }`)
+			wanted = append(call, `header_filter_by_lua_block { require("headgate.access").answered() }`, `body_filter_by_lua_block { require("headgate.access").answered_body() }`)
 		}
 		if strings.Contains(name, "_check_verified") {
 			wanted = append(wanted, "proxy_ssl_verify on;", "proxy_ssl_trusted_certificate /", "proxy_ssl_name $hg_call_name;")
