@@ -176,6 +176,10 @@ var authKeys = []keyCase{
 		key: "global-auth-always-set-cookie", before: "-", after: "true", beside: []string{"global-auth-url: http://AUTH/cookie"},
 		service: "play", request: headgatetest.Request{Path: "/404"}, see: header("Set-Cookie"), was: "404 ", is: "404 auth=1",
 	},
+	{
+		key: "global-auth-pass-response", before: "-", after: "true", beside: []string{"global-auth-url: http://AUTH/status/403"},
+		service: "echo", see: header("X-Method"), was: "403 ", is: "403 GET",
+	},
 }
 
 // elsewhere are the features whose keys are changed live by tests of their own.
