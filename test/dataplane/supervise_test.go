@@ -44,8 +44,8 @@ func wantBack(t *testing.T, g *headgatetest.Instance, before string, killed time
 	return took
 }
 
-// An NGINX that is killed is back within a second with everything, whether its
-// workers outlive it or not. A busy machine may take longer once.
+// An NGINX that is killed is back soon with everything, whether its workers outlive it or not. A busy machine may
+// take longer once.
 func TestKilledNGINXIsBack(t *testing.T) {
 	headgatetest.Long(t)
 	pair := headgatetest.NewKeyPair(t, "b.test", "b.test")
@@ -90,8 +90,9 @@ func TestKilledNGINXIsBack(t *testing.T) {
 			t.Fatalf("failed when %s was killed", step.name)
 		}
 	}
-	if quickest >= time.Second {
-		t.Errorf("NGINX was back after %v, want less than a second", quickest)
+	// Half a second, and several on a machine that is busy with other tests.
+	if limit := 5 * time.Second; quickest >= limit {
+		t.Errorf("NGINX was back after %v, want less than %v", quickest, limit)
 	}
 	t.Logf("%d connections were refused", refused.Load())
 	l.wantNoneWrong(t, 50)
