@@ -55,7 +55,7 @@ var (
 	}
 	tlsCiphers = feature.Setting[[]int]{
 		Annotation: "proxy-ssl-ciphers", Parse: parseCiphers, Risk: feature.Medium,
-		Doc: "The ciphers of TLS 1.2 for backends, in order and separated by colons.",
+		Doc: "The ciphers of TLS 1.2 for backends, in order and separated by colons: " + strings.Join(cipherNames, ", ") + "; and behind the first one " + strings.Join(cipherExclusions, ", ") + ".",
 	}
 	locationOnly = feature.Setting[bool]{
 		Key: "proxy-ssl-location-only", Parse: feature.Bool,
