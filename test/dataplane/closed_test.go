@@ -190,6 +190,7 @@ func (s *site) checkRows(t *testing.T, state string, each int, sound bool) {
 		if i%each != 0 {
 			continue
 		}
+		// A multiple of each, so that these rows are among those that are checked.
 		if s.reloading && i%36 == 0 {
 			s.checkNew(t, i, r)
 		}

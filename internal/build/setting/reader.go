@@ -52,6 +52,8 @@ type Reader struct {
 	// and regular expressions take long to compile.
 	parsed  memo.Map[types.NamespacedName, annotated, *feature.Parsed]
 	derived memo.Of[derivation, any]
+	// fallback is the annotation of a backend that answers for others, without the prefix.
+	fallback string
 }
 
 // NewReader makes a Reader of the settings of features. Prefix stands before the
@@ -61,7 +63,7 @@ func NewReader(features []feature.Feature, prefix string, lacking ...feature.Cap
 	schema := feature.NewSchema(prefix, features, lacking...)
 	names := slices.Sorted(slices.Values(slices.Concat(ingressnginx.Names(), schema.Annotations())))
 	keys := slices.Sorted(slices.Values(slices.Concat(ingressnginx.Keys(), schema.Keys())))
-	return &Reader{Schema: schema, features: features, prefix: prefix, names: slices.Compact(names), keys: slices.Compact(keys)}
+	return &Reader{Schema: schema, features: features, prefix: prefix, names: slices.Compact(names), keys: slices.Compact(keys), fallback: feature.CauseOf(features, feature.FallbackBackend)}
 }
 
 // Options are what the ConfigMap says, and what is wrong with it.
@@ -210,8 +212,8 @@ func Findings(object string, problems []feature.Problem) []finding.Finding {
 // Fallback is the annotation by which another backend answers where that of an Ingress has no endpoint,
 // without the prefix, empty if the Ingress has none.
 func (r *Reader) Fallback(p *feature.Parsed) string {
-	if name := feature.CauseOf(r.features, feature.FallbackBackend); p.Values().IsWritten(feature.SettingSpec{Annotation: name}) {
-		return name
+	if p.Values().IsWritten(feature.SettingSpec{Annotation: r.fallback}) {
+		return r.fallback
 	}
 	return ""
 }
