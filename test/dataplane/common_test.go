@@ -27,8 +27,7 @@ var usualIngresses = []struct {
 	{20, []string{"backend-protocol: HTTPS"}}, {6, []string{"backend-protocol: GRPC"}}, {3, []string{"backend-protocol: GRPCS"}}, {3, []string{"backend-protocol: HTTPS", "proxy-body-size: 0"}},
 }
 
-// TestUsualIngressesCauseNoReload: of 1,000 Ingresses as they are, one after the other, at most one waits for a
-// reload, and no longer than that takes.
+// TestUsualIngressesCauseNoReload: of 1,000 Ingresses as they are, one after the other, none waits for a reload.
 func TestUsualIngressesCauseNoReload(t *testing.T) {
 	t.Parallel()
 	const count = 1000
@@ -54,8 +53,8 @@ func TestUsualIngressesCauseNoReload(t *testing.T) {
 		}
 		longest = max(longest, time.Since(begun))
 	}
-	if n := g.Value(g.Metrics.Reloads) - before; n > 1 || waited > 1 {
-		t.Errorf("%v reloads, and %d Ingresses waited: want at most 1", n, waited)
+	if n := g.Value(g.Metrics.Reloads) - before; n > 0 || waited > 0 {
+		t.Errorf("%v reloads, and %d Ingresses waited: want none", n, waited)
 	}
 	t.Logf("the longest took %v", longest)
 }

@@ -10,14 +10,19 @@ const (
 // backend. A limit between two steps has one more profile, which the access phase belongs to. See
 // docs/decisions/0071.
 func common() (list annotations) {
-	for _, limit := range []string{"0", "2m", "5m", "8m", "10m", "20m", "50m", "64m", "100m", "200m", "500m", "1g", "2g"} {
+	for _, limit := range []string{"0", "2m", "5m", "8m", "10m", "20m", "32m", "50m", "64m", "100m", "200m", "256m", "500m", "512m", "1g", "2g"} {
 		list.add(bodies, limit)
 	}
-	list.add(bodies, "0", streamed, "off")
+	for _, limit := range []string{"0", "10g"} {
+		list.add(bodies, limit, streamed, "off")
+	}
 	list.add(unbuffered, "off")
-	list.add(size, "16k")
-	list.add(size, "128k")
-	for _, way := range []string{"HTTPS", "GRPC"} {
+	list.add(bodies, "0", unbuffered, "off", streamed, "off")
+	for _, buffer := range []string{"8k", "16k", "64k", "128k", "256k"} {
+		list.add(size, buffer)
+	}
+	// NGINX makes a TLS context for each of HTTPS and GRPCS in each variant, which takes time at each reload.
+	for _, way := range []string{"HTTPS", "GRPC", "GRPCS"} {
 		list.add(protocol, way)
 	}
 	list.add(protocol, "HTTPS", bodies, "0")
@@ -26,23 +31,21 @@ func common() (list annotations) {
 
 // occasional are further ones, and their combinations.
 func occasional() (list annotations) {
-	for _, limit := range []string{"4m", "16m", "32m", "128m", "256m", "512m", "4g", "5g", "8g", "10g", "50g"} {
+	for _, limit := range []string{"4m", "16m", "128m", "4g", "5g", "8g", "10g", "50g"} {
 		list.add(bodies, limit)
 	}
-	for _, limit := range []string{"1m", "50m", "100m", "1g", "2g", "10g"} {
+	for _, limit := range []string{"1m", "50m", "100m", "1g", "2g"} {
 		list.add(bodies, limit, streamed, "off")
 	}
 	list.add(unbuffered, "off", streamed, "off")
 	for _, limit := range []string{"0", "100m"} {
 		list.add(bodies, limit, unbuffered, "off")
-		list.add(bodies, limit, unbuffered, "off", streamed, "off")
 	}
+	list.add(bodies, "100m", unbuffered, "off", streamed, "off")
 	for _, limit := range []string{"1m", "0", "100m"} {
 		list.add(bodies, limit, unbuffered, "on")
 	}
-	for _, buffer := range []string{"8k", "32k", "64k", "256k"} {
-		list.add(size, buffer)
-	}
+	list.add(size, "32k")
 	for _, buffer := range []string{"8k", "16k", "32k", "64k", "128k", "256k"} {
 		list.add(size, buffer, bodies, "0")
 	}
@@ -55,8 +58,6 @@ func occasional() (list annotations) {
 	list.add("client-body-buffer-size", "1m")
 	list.add("client-body-buffer-size", "1m", bodies, "50m")
 	list.add(protocol, "GRPC", bodies, "0")
-	// NGINX makes a TLS context for each of these in each variant, which takes time at each reload.
-	list.add(protocol, "GRPCS")
 	return list
 }
 
