@@ -89,7 +89,10 @@ func (d *Desired) unitOfWaiting(key unit.Key) (u unit.Unit, stands bool) {
 
 // unchanged notes that the data plane has a unit as it is wanted.
 func (d *Desired) unchanged(key unit.Key) {
-	delete(d.changed, key)
+	if delete(d.changed, key); len(d.changed) == 0 {
+		// A map keeps the room that it once had, and at first everything has changed.
+		d.changed = map[unit.Key]struct{}{}
+	}
 	if key.Kind == unit.Host {
 		d.forgetModel(key.Name)
 	}

@@ -112,8 +112,8 @@ func (q *Queue) take() (changes []Change, delivered []chan struct{}, puts int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	changes, delivered = q.changes, q.delivered
-	q.changes, q.delivered = nil, nil
-	clear(q.places)
+	// Not cleared: a map keeps the room that it once had, and the first batch is everything.
+	q.changes, q.delivered, q.places = nil, nil, map[place]int{}
 	return changes, delivered, q.puts
 }
 

@@ -354,7 +354,7 @@ func encodePolicy(p model.Policy) []byte {
 }
 
 func pack(key Key, owner string, value any) Unit {
-	return owned(key, owner, encode(value))
+	return owned(key, owner, bytes.Clone(encode(value))) // Encoding leaves room behind it, which would stay.
 }
 
 // owned makes a unit of a payload. What can't be a namespace, as in the key of a backend
