@@ -1,36 +1,16 @@
 -- What NGINX's HTTP/3 lacks for the end of a worker.
-local base = require "resty.core.base"
 local ffi = require "ffi"
 local settings = require "headgate.settings"
 
 local _M = {}
 
 local C = ffi.C
-local get_request = base.get_request
-local ngx_var = ngx.var
 
 ffi.cdef[[
 int epoll_ctl(int epfd, int op, int fd, void *event);
 int getsockopt(int fd, int level, int name, void *value, unsigned int *length);
 int getsockname(int fd, void *address, unsigned int *length);
-
-/* The beginning of ngx_http_request_t, the same in all versions of NGINX. */
-typedef struct {
-    unsigned int signature;
-    void *connection;
-} headgate_request_t;
-
-long ngx_http_v3_send_goaway(void *connection, uint64_t id);
 ]]
-
--- NGX_HTTP_MODULE, with which NGINX marks a request.
-local SIGNATURE = 0x50545448
-local request_type = ffi.typeof("headgate_request_t *")
--- The largest identifier that a request can have: nothing that the client has sent is excluded.
-local LAST_ID = 4611686018427387900ULL
--- NGINX itself sends GOAWAY when a connection had client_requests requests or is an hour old, and
--- identifiers must not grow. A client has at most 128 requests under way.
-local LAST_REQUESTS, LAST_SECONDS = 128, 3500
 
 local EPOLL_CTL_DEL, ENOENT = 2, 2
 local SOL_SOCKET, SO_PROTOCOL = 1, 38
@@ -68,22 +48,6 @@ function _M.stop()
                 end
             end
         end
-    end
-end
-
-
--- Asks the client of the request that runs to use another connection from now on (GOAWAY). All that
--- it has sent, or sends before it knows, is answered. NGINX itself asks only when it exits, and ends a
--- connection without requests in the same moment: a request that is on its way is lost.
-function _M.leave()
-    if tonumber(ngx_var.connection_requests) > settings.client_requests - LAST_REQUESTS
-        or tonumber(ngx_var.connection_time) > LAST_SECONDS
-    then
-        return
-    end
-    local request = ffi.cast(request_type, get_request())
-    if request.signature == SIGNATURE then
-        C.ngx_http_v3_send_goaway(request.connection, LAST_ID)
     end
 end
 

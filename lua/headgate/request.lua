@@ -358,6 +358,12 @@ function _M.set_page(status)
 end
 
 
+-- Asks the client to use no HTTP/3 of the host from now on (RFC 7838, section 3).
+function _M.end_http3()
+    ngx_var.hg_alt_svc = "clear"
+end
+
+
 -- Adds a WWW-Authenticate to the response of @refused, beside that of NGINX.
 function _M.set_challenge(challenge)
     ngx_var.hg_challenge = line(challenge)

@@ -217,15 +217,16 @@ end
 -- Before a reload, and before NGINX ends, a client is asked to leave its HTTP/1
 -- connection: NGINX says so in the answer if a location on the request's way has
 -- no keep-alive. A connection that is upgraded has no further request to lose.
--- NGINX does what is needed for HTTP/2, and for HTTP/3 Headgate does, but not before a reload, which
--- ends all of these connections.
+-- NGINX does what is needed for HTTP/2. It ends an idle connection of HTTP/3 at once when it exits, and
+-- a request that is on its way is lost: so the client is asked before to use no HTTP/3 of the host, and a
+-- browser sends its next request over HTTP/2. A reload ends all of these in any case.
 local function ask_to_leave()
     if not draining then
         return false
     end
     local version = ngx_req.http_version()
     if version == 3 and leaving then
-        require("headgate.quic").leave()
+        requests.end_http3()
     end
     return version < 2 and ngx_var.hg_upgrade == ""
 end

@@ -28,6 +28,36 @@ func (h *headgate) overHTTP2() httpClient {
 // overHTTP3 returns a client of HTTP/3. As in browsers, each connection has a UDP port of its own:
 // kube-proxy sends all that comes from a port to one pod, for as long as that pod is ready.
 func (h *headgate) overHTTP3() httpClient {
+	r := &roaming{connect: h.newHTTP3Transport}
+	return httpClient{&http.Client{Transport: r, CheckRedirect: stay}, 3, r.end}
+}
+
+// A roaming transport uses another connection after an answer that asks clients to use no HTTP/3 of the host
+// any more. Browsers do so too, by a request over HTTP/2 in between, whose answer offers HTTP/3 again. It sends one
+// request at a time.
+type roaming struct {
+	connect func() *http3.Transport
+	current *http3.Transport
+	left    bool
+}
+
+func (r *roaming) RoundTrip(request *http.Request) (*http.Response, error) {
+	if r.left || r.current == nil {
+		r.end()
+		r.current, r.left = r.connect(), false
+	}
+	response, err := r.current.RoundTrip(request)
+	r.left = err == nil && response.Header.Get("Alt-Svc") == "clear"
+	return response, err
+}
+
+func (r *roaming) end() {
+	if r.current != nil {
+		r.current.Close()
+	}
+}
+
+func (h *headgate) newHTTP3Transport() *http3.Transport {
 	at := h.at(httpsPort)
 	transport := &http3.Transport{TLSClientConfig: anyCertificate()}
 	transport.Dial = func(ctx context.Context, _ string, c *tls.Config, settings *quic.Config) (*quic.Conn, error) {
@@ -47,5 +77,5 @@ func (h *headgate) overHTTP3() httpClient {
 		context.AfterFunc(connection.Context(), func() { socket.Close() })
 		return connection, nil
 	}
-	return httpClient{&http.Client{Transport: transport, CheckRedirect: stay}, 3, func() { transport.Close() }}
+	return transport
 }
