@@ -49,7 +49,7 @@ func lint(root string) ([]string, error) {
 	var complaints []string
 	for _, folder := range []string{"lua", "internal"} {
 		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || filepath.Ext(path) != ".lua" || strings.Contains(path, "/testdata/") {
+			if err != nil || entry.IsDir() || !mayHaveLua(path) {
 				return err
 			}
 			code, err := os.ReadFile(path)
@@ -75,6 +75,12 @@ func lint(root string) ([]string, error) {
 	return complaints, nil
 }
 
+// mayHaveLua reports whether a file is read. Lua also stands in texts of Go and in templates.
+func mayHaveLua(path string) bool {
+	return slices.Contains([]string{".lua", ".go", ".tmpl"}, filepath.Ext(path)) &&
+		!strings.HasSuffix(path, "_test.go") && !strings.Contains(path, "/testdata/") && !strings.Contains(path, "/test/")
+}
+
 // names are those in the first column of the table.
 func names(text string) map[string]bool {
 	listed := map[string]bool{}
@@ -92,24 +98,43 @@ func names(text string) map[string]bool {
 
 // look notes what a file touches, and returns what is wrong with it.
 func look(code string, listed, touched map[string]bool) (problems []string) {
-	note := func(name string) {
-		if touched[name] = true; !listed[name] {
-			if problem := fmt.Sprintf("touches %s, which is not on the list of %s", name, list); !slices.Contains(problems, problem) {
-				problems = append(problems, problem)
-			}
+	complain := func(problem string) {
+		if !slices.Contains(problems, problem) {
+			problems = append(problems, problem)
 		}
 	}
-	blocks := regexp.MustCompile(`(?s)\bcdef\b\s*\(?\s*\[\[(.*?)\]\]`).FindAllStringSubmatch(code, -1)
-	if all := regexp.MustCompile(`\bcdef\b`).FindAllString(code, -1); len(all) != len(blocks) {
-		problems = append(problems, "has a cdef that is not of the form cdef [[ ... ]]: it can't be read")
+	note := func(name string) {
+		if touched[name] = true; !listed[name] {
+			complain(fmt.Sprintf("touches %s, which is not on the list of %s", name, list))
+		}
 	}
-	for _, block := range blocks {
-		for _, name := range declared(block[1]) {
+	block := regexp.MustCompile(`(?s)\bcdef\s*\(?\s*(?:\[\[(.*?)\]\]|"([^"\n]*)")`)
+	blocks := block.FindAllStringSubmatch(code, -1)
+	if all := regexp.MustCompile(`\bcdef\b`).FindAllString(code, -1); len(all) != len(blocks) {
+		complain("has a cdef that is not of the form cdef [[ ... ]]: it can't be read")
+	}
+	for _, found := range blocks {
+		for _, name := range declared(found[1] + found[2]) {
 			note(name)
 		}
 	}
+	code = block.ReplaceAllString(code, "")
+	if !regexp.MustCompile(`\bffi\b`).MatchString(code) {
+		return problems
+	}
+	if regexp.MustCompile(`["'](?:const )?(?:struct|union)\s*\{`).MatchString(code) {
+		complain("has a structure without a name: declare it")
+	}
+	for _, name := range regexp.MustCompile(`\b(\w+)\s*=\s*(?:ffi|require\s*\(?["']ffi["']\)?)\.C\b(?:[^.]|$)`).FindAllStringSubmatch(code, -1) {
+		if name[1] != "C" {
+			complain(fmt.Sprintf("has another name for ffi.C, %s: its calls can't be read", name[1]))
+		}
+	}
+	if regexp.MustCompile(`\bC\[`).MatchString(code) {
+		complain("looks names up in ffi.C: its calls can't be read")
+	}
 	// lua-resty-core declares functions and types of the Lua module.
-	for _, name := range regexp.MustCompile(`\bC\.([A-Za-z_]\w*)|"(ngx_\w+_t)\b`).FindAllStringSubmatch(code, -1) {
+	for _, name := range regexp.MustCompile(`\bC\.([A-Za-z_]\w*)|["'](?:const )?(ngx_\w+_t)\b`).FindAllStringSubmatch(code, -1) {
 		note(name[1] + name[2])
 	}
 	return problems
@@ -118,15 +143,21 @@ func look(code string, listed, touched map[string]bool) (problems []string) {
 // declared are the functions, variables and structures of C declarations. Members of structures and names of parameters
 // are none.
 func declared(block string) (found []string) {
+	structure, inner, word := regexp.MustCompile(`(?s)struct\s+(\w+)\s*\{.*?\}[^;]*;`), regexp.MustCompile(`\([^()]*\)`), regexp.MustCompile(`\w+`)
 	block = regexp.MustCompile(`(?s)/\*.*?\*/`).ReplaceAllString(block, "")
-	for _, s := range regexp.MustCompile(`(?s)struct\s+(\w+)\s*\{.*?\}[^;]*;`).FindAllStringSubmatch(block, -1) {
+	for _, s := range structure.FindAllStringSubmatch(block, -1) {
 		found = append(found, "struct "+s[1])
 	}
-	block = regexp.MustCompile(`(?s)struct\s+\w+\s*\{.*?\}[^;]*;`).ReplaceAllString(block, "")
+	block = structure.ReplaceAllString(block, "")
+	// Parameters may be functions, whose parameters are in brackets as well.
+	for inner.MatchString(block) {
+		block = inner.ReplaceAllString(block, "")
+	}
 	for declaration := range strings.SplitSeq(block, ";") {
-		head, _, _ := strings.Cut(declaration, "(")
-		if words := regexp.MustCompile(`\w+`).FindAllString(head, -1); words != nil {
-			found = append(found, words[len(words)-1])
+		for one := range strings.SplitSeq(declaration, ",") {
+			if words := word.FindAllString(one, -1); words != nil {
+				found = append(found, words[len(words)-1])
+			}
 		}
 	}
 	return found
