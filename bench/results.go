@@ -147,7 +147,7 @@ const (
 // Budgets of what is added to a request, by that of the same request by hand; and, of the access log,
 // by what it adds by hand.
 const (
-	maxMetrics = 0.06
+	maxMetrics = 0.08
 	maxTracing = 0.03
 	maxLog     = 1
 )

@@ -217,18 +217,12 @@ end
 -- Before a reload, and before NGINX ends, a client is asked to leave its HTTP/1
 -- connection: NGINX says so in the answer if a location on the request's way has
 -- no keep-alive. A connection that is upgraded has no further request to lose.
--- NGINX does what is needed for HTTP/2. It ends an idle connection of HTTP/3 at once when it exits, and
--- a request that is on its way is lost: so the client is asked before to use no HTTP/3 of the host, and a
--- browser sends its next request over HTTP/2. A reload ends all of these in any case.
+-- NGINX does what is needed for HTTP/2.
 local function ask_to_leave()
     if not draining then
         return false
     end
-    local version = ngx_req.http_version()
-    if version == 3 and leaving then
-        requests.end_http3()
-    end
-    return version < 2 and ngx_var.hg_upgrade == ""
+    return ngx_req.http_version() < 2 and ngx_var.hg_upgrade == ""
 end
 
 
@@ -239,6 +233,15 @@ local function refresh()
         look(revision)
     end
     return revision
+end
+
+
+-- end_http3 asks the client to use no HTTP/3 of the host, before NGINX ends: it closes an idle connection of
+-- HTTP/3 at once when it exits, and a request that is on its way is lost. A reload ends all of these in any case.
+local function end_http3()
+    if leaving and ngx_req.http_version() == 3 then
+        requests.end_http3()
+    end
 end
 
 
@@ -269,6 +272,7 @@ end
 -- jumped: as for handle
 local function run(jumped)
     local revision = refresh()
+    end_http3()
     if admit then
         features.run(admit)
     end
@@ -291,6 +295,7 @@ function _M.admit()
         return
     end
     refresh()
+    end_http3()
     if not loaded then
         return refuse_load()
     end

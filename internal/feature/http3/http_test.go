@@ -280,26 +280,27 @@ func TestLeave(t *testing.T) {
 		}
 	}))
 	g, speaks := start(t, headgatetest.Service("b")+headgatetest.Endpoints("b", backend)+headgatetest.Ingress("b", "b.test", "/", "b")+
-		headgatetest.Ingress("moved", "b.test", "/moved", "b", "permanent-redirect: http://x.test/"))
+		headgatetest.Ingress("moved", "b.test", "/moved", "b", "permanent-redirect: http://x.test/"), "block-user-agents: robot")
 	if !speaks {
 		return
 	}
 	const offer = `h3=":443"; ma=86400`
 	client := g.NewHTTP3Client()
 	defer client.CloseIdleConnections()
-	get := func(path string, status int, altSvc string) {
-		r, err := g.Try(client, headgatetest.Request{Scheme: "https", Host: "b.test", Path: path})
+	get := func(path string, status int, altSvc, agent string) {
+		r, err := g.Try(client, headgatetest.Request{Scheme: "https", Host: "b.test", Path: path, Header: http.Header{"User-Agent": {agent}}})
 		if err != nil || r.Status != status || r.Header.Get("Alt-Svc") != altSvc {
 			t.Errorf("%s: %v, status %d, Alt-Svc: %s; want %d and %s", path, err, r.Status, r.Header.Get("Alt-Svc"), status, altSvc)
 		}
 	}
-	get("/", http.StatusOK, offer)
+	get("/", http.StatusOK, offer, "person")
 	var slow sync.WaitGroup
-	slow.Go(func() { get("/slow", http.StatusOK, offer) })
+	slow.Go(func() { get("/slow", http.StatusOK, offer, "person") })
 	<-arrived
 	g.Leave()
-	get("/", http.StatusOK, "clear")
-	get("/moved", http.StatusMovedPermanently, "clear")
+	get("/", http.StatusOK, "clear", "person")
+	get("/moved", http.StatusMovedPermanently, "clear", "person")
+	get("/", http.StatusForbidden, "clear", "robot")
 	// Who asks over another version does not lose the way to HTTP/3 of other pods.
 	if r := g.Do(headgatetest.Request{Scheme: "https", Host: "b.test"}).WantStatus(t, http.StatusOK); r.Header.Get("Alt-Svc") != offer {
 		t.Errorf("not over HTTP/3, Alt-Svc: %s; want %s", r.Header.Get("Alt-Svc"), offer)
