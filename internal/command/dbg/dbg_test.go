@@ -33,11 +33,20 @@ func TestDifference(t *testing.T) {
             proxy_pass http://b;
         }
 
+        location @p_04_access {
+            proxy_buffering on;
+            access_by_lua_block { require("headgate.access").run(false) }
+        }
+
+        location @p_04_access_filter {
+            proxy_buffering off;
+        }
+
         location / {
             return 404;
         }
 `)
-	for profile, want := range map[string]string{"p_01": "proxy_buffering on;", "p_02": "-", "p_03": "not in nginx.conf"} {
+	for profile, want := range map[string]string{"p_01": "proxy_buffering on;", "p_02": "-", "p_03": "not in nginx.conf", "p_04": "proxy_buffering on;"} {
 		if got := difference(settings, profile); got != want {
 			t.Errorf("%s: got %s, want %s", profile, got, want)
 		}

@@ -77,10 +77,11 @@ func difference(settings map[string][]string, profile string) string {
 	return cmp.Or(strings.Join(more, " "), "-")
 }
 
-var locationStart = regexp.MustCompile(`^\s*location (@p_[0-9a-f]+|/) \{$`)
+var locationStart = regexp.MustCompile(`^\s*location (@p_[0-9a-f]+|/)(?:_\w+)? \{$`)
 
 // locations are the directives of the locations of profiles in nginx.conf, as Headgate writes
-// it, and those of the default one under "/". What runs Lua is the same in all of them.
+// it, and those of the default one under "/". A profile has one or several, with what runs Lua in
+// some of them: the first one counts, without Lua.
 func locations(conf string) map[string][]string {
 	all := map[string][]string{}
 	name := ""
