@@ -276,10 +276,19 @@ func differences(current, next Static) []difference {
 		return []difference{{FirstStart, "start"}}
 	}
 	var reasons []difference
+	usual := 0
 	for _, p := range append(slices.Clone(next.Profiles), next.Default) {
-		if _, ok := current.since[p]; !ok {
-			reasons = append(reasons, difference{NewProfile, fmt.Sprintf("profile %s is new", p.Name())})
+		if _, ok := current.since[p]; ok {
+			continue
 		}
+		if slices.Contains(next.from.globals.Occasional, p) {
+			usual++
+			continue
+		}
+		reasons = append(reasons, difference{NewProfile, fmt.Sprintf("profile %s is new", p.Name())})
+	}
+	if usual > 0 {
+		reasons = append(reasons, difference{NewProfile, fmt.Sprintf("%d profiles of the list of usual ones are new", usual)})
 	}
 	if next.clientHello > current.clientHello {
 		reasons = append(reasons, difference{NewHandshakes, "TLS handshakes differ by host"})

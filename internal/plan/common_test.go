@@ -1,0 +1,33 @@
+package plan_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/unit"
+)
+
+// NGINX has what many ask for from its start, and what some ask for with the first reload of a host.
+func TestCommonProfiles(t *testing.T) {
+	t.Parallel()
+	globals := usualGlobals()
+	common, occasional := globals.Common[0], globals.Occasional
+	b := &bench{Desired: plan.NewDesired(feature.Directives(all.Features())), t: t, env: environment(t), static: plan.Static{Dictionaries: dictionaries}}
+	b.KeepsCommon = true
+	b.Set(unit.Of(globals))
+	b.reload("start")
+	b.add("common.test", "", common)
+	b.reload("")
+	odd := unlike(value("client_max_body_size", 77*mib))
+	b.add("odd.test", "", odd)
+	b.reload(fmt.Sprintf("profile %s is new, %d profiles of the list of usual ones are new", odd.Name(), len(occasional)))
+	b.add("occasional.test", "", occasional...)
+	b.reload("")
+	// No host asks for them any more, and they stay.
+	b.drop("occasional.test")
+	b.drop("odd.test")
+	b.reload("")
+}
