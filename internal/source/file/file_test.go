@@ -451,7 +451,7 @@ func TestBurst(t *testing.T) {
 		select {
 		case c := <-f.changes:
 			seen += len(c)
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("%d of %d objects", seen, n)
 		}
 	}
