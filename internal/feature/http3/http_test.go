@@ -297,8 +297,21 @@ func TestLeave(t *testing.T) {
 	var slow sync.WaitGroup
 	slow.Go(func() { get("/slow", http.StatusOK, offer, "person") })
 	<-arrived
+	// Sixteen requests at a time, before and after.
+	all := func(altSvc string) {
+		var quick sync.WaitGroup
+		for range 16 {
+			quick.Go(func() {
+				for range 10 {
+					get("/", http.StatusOK, altSvc, "person")
+				}
+			})
+		}
+		quick.Wait()
+	}
+	all(offer)
 	g.Leave()
-	get("/", http.StatusOK, "clear", "person")
+	all("clear")
 	get("/moved", http.StatusMovedPermanently, "clear", "person")
 	get("/", http.StatusForbidden, "clear", "robot")
 	// Who asks over another version does not lose the way to HTTP/3 of other pods.
