@@ -3,11 +3,6 @@ package plan_test
 import (
 	"fmt"
 	"testing"
-
-	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/plan"
-	"github.com/headgate/headgate/internal/unit"
 )
 
 // NGINX has what many ask for from its start, and what some ask for with the first reload of a host.
@@ -15,10 +10,7 @@ func TestCommonProfiles(t *testing.T) {
 	t.Parallel()
 	globals := usualGlobals()
 	common, occasional := globals.Common[0], globals.Occasional
-	b := &bench{Desired: plan.NewDesired(feature.Directives(all.Features())), t: t, env: environment(t), static: plan.Static{Dictionaries: dictionaries}}
-	b.KeepsCommon = true
-	b.Set(unit.Of(globals))
-	b.reload("start")
+	b := startBench(t, true)
 	b.add("common.test", "", common)
 	b.reload("")
 	odd := unlike(value("client_max_body_size", 77*mib))

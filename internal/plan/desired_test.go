@@ -31,7 +31,14 @@ type bench struct {
 // newBench has started NGINX for nothing but the globals.
 func newBench(t *testing.T) *bench {
 	t.Helper()
+	return startBench(t, false)
+}
+
+// startBench may have NGINX keep the profiles of the globals' list.
+func startBench(t *testing.T, keepsCommon bool) *bench {
+	t.Helper()
 	b := &bench{Desired: plan.NewDesired(feature.Directives(all.Features())), t: t, env: environment(t), static: plan.Static{Dictionaries: dictionaries}}
+	b.KeepsCommon = keepsCommon
 	b.Set(unit.Of(usualGlobals()))
 	b.reload("start")
 	return b
