@@ -33,7 +33,7 @@ func (h *headgate) overHTTP3() httpClient {
 }
 
 // A roaming transport uses another connection after an answer that asks clients to use no HTTP/3 of the host
-// any more. Browsers do so too, by a request over HTTP/2 in between, whose answer offers HTTP/3 again. It sends one
+// any more: as a client that follows, and whose request over HTTP/2 in between was offered HTTP/3 again. It sends one
 // request at a time.
 type roaming struct {
 	connect func() *http3.Transport
