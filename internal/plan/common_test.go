@@ -15,7 +15,7 @@ func TestCommonProfiles(t *testing.T) {
 	b.reload("")
 	odd := unlike(value("client_max_body_size", 77*mib))
 	b.add("odd.test", "", odd)
-	b.reload(fmt.Sprintf("profile %s is new, %d profiles of the list of usual ones are new", odd.Name(), len(occasional)))
+	b.reload(fmt.Sprintf("profile %s is new, usual profiles that are new: %d", odd.Name(), len(occasional)))
 	b.add("occasional.test", "", occasional...)
 	b.reload("")
 	// No host asks for them any more, and they stay.

@@ -288,7 +288,7 @@ func differences(current, next Static) []difference {
 		reasons = append(reasons, difference{NewProfile, fmt.Sprintf("profile %s is new", p.Name())})
 	}
 	if usual > 0 {
-		reasons = append(reasons, difference{NewProfile, fmt.Sprintf("%d profiles of the list of usual ones are new", usual)})
+		reasons = append(reasons, difference{NewProfile, fmt.Sprintf("usual profiles that are new: %d", usual)})
 	}
 	if next.clientHello > current.clientHello {
 		reasons = append(reasons, difference{NewHandshakes, "TLS handshakes differ by host"})

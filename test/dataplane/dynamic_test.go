@@ -105,16 +105,16 @@ func changes(t *testing.T, one, two string) []change {
 		{"a default of routes", headgatetest.Config("ssl-redirect: false"), "", map[string]int{"globals": 1, "host": 2}, 0, echoes("a.test", "/", "one")},
 		{"no ConfigMap", "", headgatetest.Config("x: y"), map[string]int{"host": 2}, 0, echoes("a.test", "/", "one")},
 		{
-			"a new profile", headgatetest.Ingress("a", "a.test", "/", "a", "proxy-body-size: 3m"), "",
+			"a new profile", headgatetest.Ingress("a", "a.test", "/", "a", "proxy-body-size: 300k"), "",
 			map[string]int{"host": 2}, 1, echoes("a.test", "/", "one"),
 		},
 		{
-			"the same profile elsewhere", headgatetest.Ingress("c", "c.test", "/", "a", "proxy-body-size: 4m"), "",
+			"the same profile elsewhere", headgatetest.Ingress("c", "c.test", "/", "a", "proxy-body-size: 400k"), "",
 			map[string]int{"host": 1, "name": 1}, 0, echoes("c.test", "/", "one"),
 		},
 		{"the profile no more", plain, headgatetest.Ingress("c", "c.test", "/", "a"), map[string]int{"host": 2, "name": 1}, 0, echoes("a.test", "/", "one")},
 		{
-			"the profile again", headgatetest.Ingress("a", "a.test", "/", "a", "proxy-body-size: 3m"), "",
+			"the profile again", headgatetest.Ingress("a", "a.test", "/", "a", "proxy-body-size: 300k"), "",
 			map[string]int{"host": 1}, 0, echoes("a.test", "/", "one"),
 		},
 		{"no endpoints object", "", headgatetest.Endpoints("a", one), map[string]int{"backend": 1}, 0, answers("a.test", "/", 503)},

@@ -64,7 +64,8 @@ func longestMeanwhile(t *testing.T, g *headgatetest.Instance, checks int, http2 
 			r, err := g.Try(client, headgatetest.Request{
 				Host: "web.test", Scheme: scheme, HTTP2: http2, Header: basicHeader(fmt.Sprintf("user:wrong %d", i)),
 			})
-			if err != nil || r.Status != 401 {
+			// On a busy machine a check may wait for a thread in vain.
+			if err != nil || r.Status != 401 && r.Status != 503 {
 				t.Errorf("status %d, %v", r.Status, err)
 			}
 		})
