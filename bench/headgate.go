@@ -40,6 +40,14 @@ type place struct {
 	http, https, health  int
 }
 
+// arguments are those of a Headgate that runs there.
+func (at place) arguments() []string {
+	return []string{
+		"--run-dir", at.runDir, "--http-port", strconv.Itoa(at.http), "--https-port", strconv.Itoa(at.https),
+		"--healthz-port", strconv.Itoa(at.health), "--profiling=false", "--default-server-port", "0", "--status-port", "0", "--configmap", namespace + "/headgate",
+	}
+}
+
 func (s *stage) place(name string) (place, error) {
 	ports, err := freePorts(3)
 	if err != nil {
@@ -66,9 +74,7 @@ func (s *stage) launch(ctx context.Context, at place, dial dialer, start func(..
 	}
 	begin := time.Now()
 	var err error
-	h.process, err = start("--run-dir", at.runDir,
-		"--http-port", strconv.Itoa(at.http), "--https-port", strconv.Itoa(at.https),
-		"--healthz-port", strconv.Itoa(at.health), "--profiling=false", "--default-server-port", "0", "--status-port", "0", "--configmap", namespace+"/headgate")
+	h.process, err = start(at.arguments()...)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ import (
 //go:embed spread.lua
 var spreadScript string
 
-// connections of wrk, all keep-alive.
+// connections of wrk, all keep-alive, where a side does not say another number.
 const connections = 32
 
 // A side is one NGINX under one kind of load.
@@ -37,6 +37,10 @@ type side struct {
 	tls, http2 bool
 	// grpc: unary calls are sent, over HTTP/2.
 	grpc bool
+	// connections of the load, if they are not the usual number.
+	connections int
+	// step is that from one host of a routing to the next one, if it is not ten.
+	step int
 	// handshakes are made instead of requests.
 	handshakes bool
 	// clients make the handshakes in turn, each for its own host, none for a client without
@@ -112,23 +116,28 @@ var errNoAnswer = errors.New("no answer")
 // wrk loads a side and returns the number of requests that were answered. Any
 // answer but a good one is an error.
 func (s *stage) wrk(ctx context.Context, one *side, duration time.Duration) (int, error) {
+	_, requests, err := s.runWrk(ctx, one, duration, "")
+	return requests, err
+}
+
+// runWrk returns what wrk printed as well. The script is one more for it.
+func (s *stage) runWrk(ctx context.Context, one *side, duration time.Duration, script string) (out []byte, requests int, err error) {
 	var arguments []string
-	args := []string{"-c", strconv.Itoa(loadCore), "wrk", "-t", "1", "-c", strconv.Itoa(connections), "-d", duration.String()}
+	args := []string{"-c", strconv.Itoa(loadCore), "wrk", "-t", "1", "-c", strconv.Itoa(cmp.Or(one.connections, connections)), "-d", duration.String()}
 	for _, header := range one.headers {
 		args = append(args, "-H", header)
 	}
-	script := ""
 	switch {
 	case one.host == "":
-		script = spreadScript
-		arguments = []string{"--", one.routing.asked, one.routing.path}
+		script += spreadScript
+		arguments = []string{"--", one.routing.asked, one.routing.path, strconv.Itoa(cmp.Or(one.step, 10))}
 	case one.method != "":
-		script = fmt.Sprintf("wrk.method = %q\n", one.method)
+		script += fmt.Sprintf("wrk.method = %q\n", one.method)
 	}
 	if script != "" {
 		file := filepath.Join(s.dir, "wrk.lua")
 		if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
-			return 0, err
+			return nil, 0, err
 		}
 		args = append(args, "-s", file)
 	}
@@ -141,55 +150,64 @@ func (s *stage) wrk(ctx context.Context, one *side, duration time.Duration) (int
 	}
 	ctx, cancel := context.WithTimeout(ctx, duration+startTimeout)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "taskset", slices.Concat(args, []string{scheme + local(one.port) + cmp.Or(one.routing.path, "/")}, arguments)...).CombinedOutput()
+	out, err = exec.CommandContext(ctx, "taskset", slices.Concat(args, []string{scheme + local(one.port) + cmp.Or(one.routing.path, "/")}, arguments)...).CombinedOutput()
 	if err != nil {
-		return 0, fmt.Errorf("run wrk: %w: %s", err, out)
+		return nil, 0, fmt.Errorf("run wrk: %w: %s", err, out)
 	}
 	if regexp.MustCompile(`Socket errors: connect 0, read 0, write 0, timeout`).Match(out) && !bytes.Contains(out, []byte("Non-2xx")) {
-		return 0, fmt.Errorf("%w in time: %s", errNoAnswer, out)
+		return nil, 0, fmt.Errorf("%w in time: %s", errNoAnswer, out)
 	}
 	if regexp.MustCompile(`Non-2xx|Socket errors`).Match(out) {
-		return 0, fmt.Errorf("wrk met failures: %s", out)
+		return nil, 0, fmt.Errorf("wrk met failures: %s", out)
 	}
 	count := regexp.MustCompile(`(\d+) requests in`).FindSubmatch(out)
 	if count == nil {
-		return 0, fmt.Errorf("wrk does not say how many requests it made: %s", out)
+		return nil, 0, fmt.Errorf("wrk does not say how many requests it made: %s", out)
 	}
-	requests, err := strconv.Atoi(string(count[1]))
+	requests, err = strconv.Atoi(string(count[1]))
 	if err == nil && requests == 0 {
 		err = fmt.Errorf("%w: %s", errNoAnswer, out)
 	}
-	return requests, err
+	return out, requests, err
 }
 
 // h2load does so over HTTP/2, for one host.
 func (s *stage) h2load(ctx context.Context, one *side, duration time.Duration) (int, error) {
+	_, requests, err := s.runH2load(ctx, one, duration)
+	return requests, err
+}
+
+// runH2load returns what h2load printed as well. Arguments are further ones for it.
+func (s *stage) runH2load(ctx context.Context, one *side, duration time.Duration, arguments ...string) (out []byte, requests int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, duration+startTimeout)
 	defer cancel()
-	args := []string{"-c", strconv.Itoa(loadCore), "h2load", "-t", "1", "-c", strconv.Itoa(connections), "-D", duration.String(), "--connect-to", local(one.port)}
+	args := append([]string{
+		"-c", strconv.Itoa(loadCore), "h2load", "-t", "1", "-c", strconv.Itoa(cmp.Or(one.connections, connections)),
+		"-D", duration.String(), "--connect-to", local(one.port),
+	}, arguments...)
 	if one.grpc {
 		file := filepath.Join(s.dir, "message")
 		if err := os.WriteFile(file, []byte(grpcMessage), 0o600); err != nil {
-			return 0, err
+			return nil, 0, err
 		}
 		args = append(args, "-d", file)
 		for name, value := range grpcHeaders {
 			args = append(args, "-H", name+": "+value)
 		}
 	}
-	out, err := exec.CommandContext(ctx, "taskset", append(args, "https://"+one.host+"/")...).CombinedOutput()
+	out, err = exec.CommandContext(ctx, "taskset", append(args, "https://"+one.host+"/")...).CombinedOutput()
 	if err != nil {
-		return 0, fmt.Errorf("run h2load: %w: %s", err, out)
+		return nil, 0, fmt.Errorf("run h2load: %w: %s", err, out)
 	}
 	status := regexp.MustCompile(`status codes: (\d+) 2xx, 0 3xx, 0 4xx, 0 5xx`).FindSubmatch(out)
 	if status == nil || !regexp.MustCompile(`Application protocol: h2\n`).Match(out) {
-		return 0, fmt.Errorf("h2load met failures: %s", out)
+		return nil, 0, fmt.Errorf("h2load met failures: %s", out)
 	}
-	requests, err := strconv.Atoi(string(status[1]))
+	requests, err = strconv.Atoi(string(status[1]))
 	if err == nil && requests == 0 {
 		err = fmt.Errorf("%w: %s", errNoAnswer, out)
 	}
-	return requests, err
+	return out, requests, err
 }
 
 // grpcMessage is a message of five bytes as gRPC sends it, and grpcHeaders are those of a

@@ -10,6 +10,7 @@
 //	go run ./bench -http3         HTTP/3 beside HTTP/2; $HEADGATE_NGINX must name an NGINX that has it
 //	go run ./bench -memory        what client certificates and ModSecurity take in NGINX
 //	go run ./bench -passthrough   what TLS passthrough costs ordinary TLS connections
+//	go run ./bench -peers [-short] [-only requests|scales|endpoints]   beside other proxies; bench/peers/install gets them
 //	go run ./bench -attacks [-only A5] [-against OTHER/headgate]   what attacks cost others
 //
 // It needs bin/headgate, nginx with its Lua module, wrk and taskset, two cores
@@ -74,6 +75,7 @@ func run(ctx context.Context, args []string) error {
 	instructions := flags.Bool("instructions", false, "count the instructions of requests of several kinds, compare them with bench/instructions.json, and do nothing else; with -short, without what takes minutes; with -only, those of features, tracing, log, guards or backends")
 	attacked := flags.Bool("attacks", false, "measure what the attacks of docs/security.md cost others, with -only those of a finding, and with -against on another build first; write no results")
 	streams := flags.Bool("streams", false, "compare TCP and UDP services with NGINX's stream module, and do nothing else")
+	besides := flags.Bool("peers", false, "compare Headgate with other proxies, which bench/peers/install gets, and do nothing else; with -only, requests, scales or endpoints")
 	metrics := flags.Bool("metrics", false, "with -instructions or -against: with --enable-metrics; the counts are only printed")
 	passthrough := flags.Bool("passthrough", false, "measure what TLS passthrough costs ordinary TLS connections, and do nothing else")
 	memory := flags.Bool("memory", false, "measure the memory of NGINX with client certificates and ModSecurity, and do nothing else")
@@ -85,7 +87,7 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if !*attacked {
+	if !*attacked && !*besides {
 		if err := checkPart(*only, *short, *instructions); err != nil {
 			return err
 		}
@@ -107,6 +109,9 @@ func run(ctx context.Context, args []string) error {
 	}
 	if *streams {
 		return measureStreams(ctx, s, n, os.Stdout)
+	}
+	if *besides {
+		return measurePeers(ctx, s, peerSize(n, *short, *rounds), *only, *short, os.Stdout)
 	}
 	if *passthrough {
 		return measurePassthrough(ctx, s, n, os.Stdout)

@@ -1,11 +1,11 @@
--- wrk's load over every tenth of 10,000 hosts. Arguments: the host with %05d
--- for its number, and the path.
+-- wrk's load over 1,000 hosts. Arguments: the host with %05d for its number, the
+-- path, and the step from one number to the next.
 local requests = {}
 local next_request = 0
 
 function init(arguments)
     for i = 0, 999 do
-        requests[i] = wrk.format(nil, arguments[2], { Host = string.format(arguments[1], i * 10) })
+        requests[i] = wrk.format(nil, arguments[2], { Host = string.format(arguments[1], i * arguments[3]) })
     end
 end
 

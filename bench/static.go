@@ -42,6 +42,12 @@ type plainNginx struct {
 	HTTP3 bool
 	// Hands are further servers of static.conf.tmpl.
 	Hands map[int]hand
+	// Hosts have a server each in static.conf.tmpl, and Endpoints
+	// is where requests for all of them are passed on to. GRPCHost is that of calls to GRPC.
+	Hosts, Endpoints []string
+	GRPCHost, GRPC   string
+	// Servers are those of peers/generated.conf.tmpl.
+	Servers []generatedServer
 	// Addresses, and the port of what closes connections, are for protocols.conf.tmpl.
 	Addresses   []string
 	ClosingPort int
@@ -78,27 +84,40 @@ func (s *stage) startPlain(ctx context.Context, name, text string, values plainN
 
 // writePlain writes dir/NAME/nginx.conf.
 func (s *stage) writePlain(name, text string, values plainNginx) (file string, port int, err error) {
-	t, err := template.New(name).Parse(text)
-	if err != nil {
-		return "", 0, err
-	}
 	ports, err := freePorts(1)
 	if err != nil {
 		return "", 0, err
 	}
-	values.Dir, values.Port, values.Modules = filepath.Join(s.dir, name), ports[0], s.nginx.Modules
-	if os.Getuid() == 0 {
-		values.User = "nobody nogroup"
+	values.Dir, values.Port = filepath.Join(s.dir, name), ports[0]
+	conf, err := s.renderPlain(text, values)
+	if err != nil {
+		return "", 0, err
 	}
 	if err := os.MkdirAll(values.Dir, 0o711); err != nil {
 		return "", 0, err
 	}
-	var conf strings.Builder
-	if err := t.Execute(&conf, values); err != nil {
-		return "", 0, err
-	}
 	file = filepath.Join(values.Dir, "nginx.conf")
-	return file, ports[0], os.WriteFile(file, []byte(conf.String()), 0o600)
+	return file, ports[0], os.WriteFile(file, []byte(conf), 0o600)
+}
+
+// renderPlain is the text of an nginx.conf.
+func (s *stage) renderPlain(text string, values plainNginx) (string, error) {
+	values.Modules = s.nginx.Modules
+	if os.Getuid() == 0 {
+		values.User = "nobody nogroup"
+	}
+	return render(text, values)
+}
+
+// render executes a template.
+func render(text string, values any) (string, error) {
+	t, err := template.New("").Parse(text)
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	err = t.Execute(&out, values)
+	return out.String(), err
 }
 
 // startNginx starts NGINX with a configuration in its own directory, and returns its
