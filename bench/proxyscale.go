@@ -32,6 +32,8 @@ func (t *peerTask) scales(ctx context.Context) error {
 			lines[row] = []string{row}
 		}
 		lines[row] = append(lines[row], text)
+		// All take many minutes: what there is shows before the last one.
+		fmt.Fprintf(os.Stderr, "  %s: %s\n", row, text)
 	}
 	for _, n := range scales {
 		for _, kind := range t.kinds {
@@ -87,7 +89,7 @@ func (t *peerTask) scale(ctx context.Context, kind *proxyKind, n int, cell func(
 	if err != nil {
 		return err
 	}
-	cell(fmt.Sprintf("requests lost by %d new hosts, %s", lossChanges, hosts), fmt.Sprintf("%d of %s", lost, thousands(asked)))
+	cell(fmt.Sprintf("requests lost by %d new hosts, %s", len(times), hosts), fmt.Sprintf("%d of %s", lost, thousands(asked)))
 	cell("a new host is served meanwhile after, p50, ms", short(medianOf(times)))
 	return nil
 }
