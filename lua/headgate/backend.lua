@@ -13,12 +13,17 @@ local string_match = string.match
 local tonumber = tonumber
 local values = failure.values
 
-local methods = {}
+-- What most backends have: a field takes memory in each of them, even one that is nil.
+local methods = { module = round_robin, rule = health.DEFAULT, retry_share = retries.DEFAULT_SHARE }
 local meta = { __index = methods }
+
+-- Lists of equal ports, while a backend has them: nearly all backends have one of few.
+local shared_ports = setmetatable({}, { __mode = "v" })
 
 -- Only addresses, never names or sockets: set_current_peer would take
 -- "unix:…" too.
 local ENDPOINT = [[^(\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:.]+\]):(\d{1,5})$]]
+local MAX_PORT = 65535
 
 
 -- picker_of(policy, backend, before) -> the picker that a unit asks for, its module
@@ -30,17 +35,33 @@ local function picker_of(policy, backend, before)
             error("no picker " .. tostring(policy[1]), 0)
         end
     end
-    return module.new(settings, backend, before and before.module == module and before.own_picker or nil), module
+    return module.new(settings, backend, before and before.module == module and before:own_picker() or nil), module
 end
 
 
 -- slow_start(backend, before) lets its feature know if the backend has a slow start, or had.
-local function slow_start(backend, before)
-    local own = backend.slow_start
+local function slow_start(backend, own, before)
+    if own then
+        backend.slow_start = own
+    end
     local policy = own or before and before.slow_start
     if policy then
         features.module(policy[1], "slow_start").begin(backend, own and own[2], before)
     end
+end
+
+
+-- shared(ports) -> a list with the same ports, which others may have as well
+local function shared(ports)
+    for i = 2, #ports do
+        if ports[i] ~= ports[1] then
+            return ports
+        end
+    end
+    local key = #ports * (MAX_PORT + 1) + (ports[1] or 0)
+    local list = shared_ports[key] or ports
+    shared_ports[key] = list
+    return list
 end
 
 
@@ -49,7 +70,7 @@ local function add(endpoints, addresses, ports)
     for _, endpoint in ipairs(endpoints) do
         local m = type(endpoint) == "string" and ngx.re.match(endpoint, ENDPOINT, "jo")
         local port = m and tonumber(m[2])
-        if not m or port < 1 or port > 65535 then
+        if not m or port < 1 or port > MAX_PORT then
             error("an endpoint that is not an address with a port", 0)
         end
         addresses[#addresses + 1], ports[#ports + 1] = m[1], port
@@ -59,14 +80,14 @@ end
 
 -- compile(unit, name, before) -> backend
 --   before: the backend of that name that this worker had, nil if none
--- A backend is { name, endpoints, addresses, ports, count, picker }, where endpoints are
--- "address:port", and reports where its picker, or its rule of ejection, wants to know the
--- outcome of tries. avoid is nil, or a set of indexes, never all, that requests avoid as
--- far as their picker can. failing and health: see ejection.lua; retries: see retries.lua.
+-- A backend is { name, addresses, ports, count, picker }, and reports where its picker, or its rule
+-- of ejection, wants to know the outcome of tries. avoid is nil, or a set of indexes, never all,
+-- that requests avoid as far as their picker can. failing and health: see ejection.lua; retries:
+-- see retries.lua.
 -- terminating are further endpoints, nil if there are none, for the sessions that they have:
 -- only pickers that keep sessions know them. Their indexes begin behind those of endpoints,
 -- at count + 1, in addresses and ports too. While endpoints are starting, the picker is one
--- around own_picker: see slow_start.lua.
+-- around own_picker(): see slow_start.lua.
 function _M.compile(unit, name, before)
     if type(unit.endpoints) ~= "table" then
         error("a backend without endpoints", 0)
@@ -74,23 +95,65 @@ function _M.compile(unit, name, before)
     local addresses, ports = {}, {}
     add(unit.endpoints, addresses, ports)
     local backend = setmetatable({
-        name = name, endpoints = unit.endpoints, addresses = addresses, ports = ports, count = #addresses,
+        name = name, addresses = addresses, ports = ports, count = #addresses, picker = false, turns = false,
+        reports = false,
     }, meta)
     if unit.terminating then
         backend.terminating = unit.terminating
         add(unit.terminating, addresses, ports)
     end
-    backend.own_picker, backend.module = picker_of(unit.picker, backend, before)
-    backend.picker = backend.own_picker
-    backend.weight = backend.picker.weight
-    backend.turns = backend.module == round_robin and backend.picker or nil
-    backend.slow_start = unit.slow_start
-    slow_start(backend, before)
+    backend.ports = shared(ports)
+    local picker, module = picker_of(unit.picker, backend, before)
+    backend.picker = picker
+    if module == round_robin then
+        backend.turns = picker
+    else
+        backend.module, backend.weight = module, picker.weight
+    end
+    slow_start(backend, unit.slow_start, before)
     -- Last, since they change the backend before, which stays in use after an error.
     health.adopt(backend, unit.ejection, before)
     retries.adopt(backend, unit.retry_share, before)
-    backend.reports = backend.picker.done ~= nil or backend.rule.failures ~= nil
+    if backend.picker.done or backend.rule.failures then
+        backend.reports = true
+    end
     return backend
+end
+
+
+-- endpoints() -> the list of its endpoints, "address:port". Few backends need it.
+function methods.endpoints(self)
+    local list = {}
+    for i = 1, self.count do
+        list[i] = self.addresses[i] .. ":" .. self.ports[i]
+    end
+    return list
+end
+
+
+-- endpoint(index) -> "address:port"
+function methods.endpoint(self, index)
+    return self.addresses[index] .. ":" .. self.ports[index]
+end
+
+
+-- same_endpoints(other) reports whether two backends have the same endpoints in the same order.
+function methods.same_endpoints(self, other)
+    if self.count ~= other.count then
+        return false
+    end
+    for i = 1, self.count do
+        if self.addresses[i] ~= other.addresses[i] or self.ports[i] ~= other.ports[i] then
+            return false
+        end
+    end
+    return true
+end
+
+
+-- own_picker() -> its picker without the one of a slow start around it
+function methods.own_picker(self)
+    return self.starting and self.picker.base or self.picker
 end
 
 
@@ -125,7 +188,7 @@ end
 function methods.indexes(self, list)
     local places = {}
     for i = 1, self.count do
-        places[self.endpoints[i]] = i
+        places[self:endpoint(i)] = i
     end
     local set, order = {}, {}
     for i, one in ipairs(list) do

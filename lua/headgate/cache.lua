@@ -8,6 +8,11 @@ local _M = {}
 
 local pairs = pairs
 
+-- The first values of an entry are the cache's own: its packed size, its owner's share, and
+-- whether it was used. What comes behind them, or has a name, is its user's.
+local BYTES, SHARE, USED = 1, 2, 3
+_M.BYTES = BYTES
+
 -- What is left after a cut, so that there are few: a cut looks at all units.
 local LEFT = 7 / 8
 
@@ -24,8 +29,8 @@ end
 
 function methods.get(self, name)
     local entry = self.entries[name]
-    if entry and not entry.used then
-        entry.used = true
+    if entry and not entry[USED] then
+        entry[USED] = true
     end
     return entry
 end
@@ -49,9 +54,9 @@ function methods.drop(self, name)
     end
     self.entries[name] = nil
     self.count = self.count - 1
-    self.bytes = self.bytes - entry.bytes
-    local share = entry.share
-    share.bytes = share.bytes - entry.bytes
+    local share, bytes = entry[SHARE], entry[BYTES]
+    self.bytes = self.bytes - bytes
+    share.bytes = share.bytes - bytes
     if share.bytes <= 0 then
         self.shares[share.owner] = nil
         self.owners = self.owners - 1
@@ -84,9 +89,9 @@ local function cut(self, newest)
     local bytes = level(self, self.limit * LEFT)
     for _ = 1, 2 do
         for name, entry in pairs(self.entries) do
-            if entry.share.bytes > bytes and entry ~= newest then
-                if entry.used then
-                    entry.used = false
+            if entry[SHARE].bytes > bytes and entry ~= newest then
+                if entry[USED] then
+                    entry[USED] = false
                 else
                     self:drop(name)
                 end
@@ -96,16 +101,16 @@ local function cut(self, newest)
 end
 
 
--- Adds or replaces an entry, which has its packed size as `bytes`, more than 0. owner: a
--- namespace, "" for none.
-function methods.put(self, name, entry, owner)
+-- Adds or replaces an entry: a table whose first three values are the cache's. bytes: its
+-- packed size, more than 0. owner: a namespace, "" for none.
+function methods.put(self, name, entry, bytes, owner)
     self:drop(name)
     local share = share_of(self, owner)
-    entry.share, entry.used = share, false
-    share.bytes = share.bytes + entry.bytes
+    entry[BYTES], entry[SHARE], entry[USED] = bytes, share, false
+    share.bytes = share.bytes + bytes
     self.entries[name] = entry
     self.count = self.count + 1
-    self.bytes = self.bytes + entry.bytes
+    self.bytes = self.bytes + bytes
     if self.bytes > self.limit then
         cut(self, entry)
     end

@@ -96,7 +96,7 @@ end
 local function ended(backend, index, why)
     if not why then
         local health = newest(backend).health
-        local state = health and health.states[backend.endpoints[index]]
+        local state = health and health.states[backend:endpoint(index)]
         if state then
             state.failures = 0
         end

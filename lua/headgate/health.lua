@@ -33,7 +33,7 @@ local string_match = string.match
 local table_sort = table.sort
 
 -- The rule of backends whose unit has none, in percent.
-local DEFAULT = { share = 50 }
+_M.DEFAULT = { share = 50 }
 
 -- States in this worker; and how many of the free ones a namespace can have: one of SHARE.
 local STATES = 1000
@@ -53,7 +53,7 @@ end
 -- index_of(backend, endpoint) -> its index, nil if the backend does not have it
 function _M.index_of(backend, endpoint)
     for i = 1, backend.count do
-        if backend.endpoints[i] == endpoint then
+        if backend:endpoint(i) == endpoint then
             return i
         end
     end
@@ -91,7 +91,7 @@ function _M.refresh(health)
     local backend = health.backend
     local order, failing = {}, {}
     for i = 1, backend.count do
-        local state = health.states[backend.endpoints[i]]
+        local state = health.states[backend:endpoint(i)]
         if state and state.since then
             order[#order + 1] = i
             failing[i] = true
@@ -103,7 +103,7 @@ function _M.refresh(health)
         return
     end
     table_sort(order, function(a, b)
-        return comes_first(health.states[backend.endpoints[a]], health.states[backend.endpoints[b]])
+        return comes_first(health.states[backend:endpoint(a)], health.states[backend:endpoint(b)])
     end)
     local most = math_max(1, math_floor(backend.count * backend.rule.share / 100))
     local avoid = {}
@@ -119,7 +119,9 @@ end
 --   rule: { off, share, failures, statuses, time }, nil for the default
 --   before: the backend of that name that this worker had, nil if none
 function _M.adopt(backend, rule, before)
-    backend.rule = rule or DEFAULT
+    if rule then
+        backend.rule = rule
+    end
     if not before then
         return
     end
@@ -132,7 +134,7 @@ function _M.adopt(backend, rule, before)
     end
     backend.health, health.backend = health, backend
     local stays = {}
-    for _, endpoint in ipairs(backend.endpoints) do
+    for _, endpoint in ipairs(backend:endpoints()) do
         stays[endpoint] = not backend.rule.off and backend.count > 1
     end
     local gone = {}
@@ -158,7 +160,7 @@ end
 -- state_of(backend, index) -> the state of an endpoint; nil if there is no room for one, or
 -- if the endpoint is gone.
 function _M.state_of(backend, index)
-    local endpoint = backend.endpoints[index]
+    local endpoint = backend:endpoint(index)
     backend = _M.newest(backend)
     local health = backend.health or new_health(backend)
     if health.states[endpoint] then

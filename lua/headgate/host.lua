@@ -17,9 +17,6 @@ local find_pattern = path_patterns.find
 local string_byte = string.byte
 local string_sub = string.sub
 
-local methods = {}
-local meta = { __index = methods }
-
 local SLASH = 47
 
 -- The longest name of sessions that the TLS library takes.
@@ -27,8 +24,12 @@ local MAX_SESSIONS = 32
 
 -- There are many hosts: empty or equal tables are shared between them, and a field that few of them
 -- have is not set in the others, not even to nil. A table of nine fields takes twice the memory of one
--- of eight, which is what plain hosts and routes have.
+-- of eight, which is what plain routes have.
 local EMPTY = {}
+
+-- What most hosts have: one route, that of all paths.
+local methods = { exact = EMPTY, itself = EMPTY, below = EMPTY, lengths = EMPTY, tls = false, cleans_paths = false }
+local meta = { __index = methods }
 
 -- Fields of few routes, which are the packed ones.
 local RARE = { "default", "denied", "satisfy_any", "relative", "slash" }
@@ -151,14 +152,23 @@ local function route(packed, unit, known, labels)
 end
 
 
+-- own(host, field) -> the host's own table of routes by path
+local function own(host, field)
+    if host[field] == EMPTY then
+        host[field] = {}
+    end
+    return host[field]
+end
+
+
 -- add_exact puts an exact route where it is found. As in NGINX, one written
 -- "/foo/" redirects "/foo" there, unless a route answers for that itself.
 local function add_exact(host, packed, compiled)
     local path = packed.exact
-    host.exact[path] = compiled
+    own(host, "exact")[path] = compiled
     if #path > 1 and string_byte(path, #path) == SLASH then
-        local bare = string_sub(path, 1, -2)
-        host.itself[bare] = host.itself[bare] or { redirect_to_slash = compiled }
+        local bare, itself = string_sub(path, 1, -2), own(host, "itself")
+        itself[bare] = itself[bare] or { redirect_to_slash = compiled }
     end
 end
 
@@ -169,12 +179,15 @@ local function add_prefix(host, packed, compiled)
     local path = packed.prefix
     if path == "/" then
         host.root = host.root or compiled
-    elseif packed.slash then
-        host.below[path] = compiled
-        host.itself[path] = host.itself[path] or { redirect_to_slash = compiled }
+        return
+    end
+    local below, itself = own(host, "below"), own(host, "itself")
+    if packed.slash then
+        below[path] = compiled
+        itself[path] = itself[path] or { redirect_to_slash = compiled }
     else
-        host.below[path] = host.below[path] or compiled
-        host.itself[path] = compiled
+        below[path] = below[path] or compiled
+        itself[path] = compiled
     end
 end
 
@@ -205,11 +218,8 @@ function _M.same_access(a, b)
 end
 
 
--- tls_of(packed) -> { sessions, phases }, false if there are no TLS policies.
+-- tls_of(packed) -> { sessions, phases }
 local function tls_of(packed)
-    if not packed then
-        return false
-    end
     if type(packed.sessions) ~= "string" or #packed.sessions > MAX_SESSIONS then
         error("TLS policies with bad sessions", 0)
     end
@@ -234,7 +244,7 @@ end
 --   cleans_paths: access depends on the path that the backend gets: its routes allow
 --     different requests, or an auth service gets the path
 function _M.compile(unit, name)
-    local host = { exact = {}, itself = {}, below = {}, lengths = {}, root = nil }
+    local host = setmetatable({ size = #unit.routes }, meta)
     local known, labels = {}, {}
     unit.plain_locations = plain_locations(unit.locations or EMPTY)
     local first
@@ -258,19 +268,19 @@ function _M.compile(unit, name)
             error("a route without a path", 0)
         end
     end
-    host.tls = tls_of(unit.tls)
+    if unit.tls then
+        host.tls = tls_of(unit.tls)
+    end
     if unit.server then
         host.server = _M.answering(unit.server, "", "/")
     end
-    host.cleans_paths = guarded and mixed or unit.server ~= nil
-    host.lengths = lengths(host.below)
-    for _, field in ipairs({ "exact", "itself", "below", "lengths" }) do
-        if next(host[field]) == nil then
-            host[field] = EMPTY
-        end
+    if guarded and mixed or unit.server then
+        host.cleans_paths = true
     end
-    host.size = #unit.routes
-    return setmetatable(host, meta)
+    if host.below ~= EMPTY then
+        host.lengths = lengths(host.below)
+    end
+    return host
 end
 
 

@@ -18,7 +18,7 @@ local ngx_now = ngx.now
 local string_match = string.match
 
 -- The share of backends whose unit has none, in percent; 100 for no limit.
-local SHARE = 20
+_M.DEFAULT_SHARE = 20
 local NO_LIMIT = 100
 
 -- What comes in by time, a second, and what is saved at most, for all workers together.
@@ -42,7 +42,9 @@ end
 -- A backend has a budget once a retry was paid, until it is full again:
 --   backend.retries = { left, at, income }
 function _M.adopt(backend, share, before)
-    backend.retry_share = share or SHARE
+    if share then
+        backend.retry_share = share
+    end
     local budget = before and before.retries
     if budget and backend.retry_share < NO_LIMIT then
         budget.income = backend.retry_share / 100

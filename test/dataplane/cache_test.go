@@ -29,7 +29,7 @@ return {
             elseif bytes == "0" then
                 held:drop(name)
             else
-                held:put(name, { bytes = tonumber(bytes) }, owner)
+                held:put(name, {}, tonumber(bytes), owner)
             end
         end
         local bytes, count = held:usage()

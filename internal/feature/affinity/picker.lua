@@ -52,10 +52,10 @@ local canaries = cache.new(1024 * 1024)
 -- The endpoints of a backend by index, with those that are terminating.
 local function all_of(backend)
     if not backend.terminating then
-        return backend.endpoints
+        return backend:endpoints()
     end
     local all = {}
-    for _, endpoints in ipairs({ backend.endpoints, backend.terminating }) do
+    for _, endpoints in ipairs({ backend:endpoints(), backend.terminating }) do
         for _, endpoint in ipairs(endpoints) do
             all[#all + 1] = endpoint
         end
@@ -155,11 +155,8 @@ function methods.share(self, backend)
         local began = clock()
         local owner = string_match(backend.name, "^[^/]*")
         local picker = make(self.settings, backend, entry and entry.value.picker)
-        entry = {
-            backend = backend, value = backend:with_picker(picker),
-            bytes = #key + WEIGHT * #picker.endpoints + picker.weight,
-        }
-        canaries:put(key, entry, owner)
+        entry = { backend = backend, value = backend:with_picker(picker) }
+        canaries:put(key, entry, #key + WEIGHT * #picker.endpoints + picker.weight, owner)
         budget.charge_decoding(owner, clock() - began)
     end
     return entry.value

@@ -12,11 +12,11 @@ function _M.states(backend, before, make)
     local known = {}
     if before then
         for i, state in ipairs(before.states) do
-            known[before.backend.endpoints[i]] = state
+            known[before.backend:endpoint(i)] = state
         end
     end
     local states = {}
-    for i, endpoint in ipairs(backend.endpoints) do
+    for i, endpoint in ipairs(backend:endpoints()) do
         states[i] = known[endpoint] or make()
     end
     return states

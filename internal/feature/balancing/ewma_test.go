@@ -32,11 +32,11 @@ package.loaded[NAME] = nil
 local ewma = require(NAME)
 ngx.now, package.loaded[NAME] = own_now, own_module
 
-local WORKERS, ENDPOINTS, TICKS = 4, 4, 60000
+local WORKERS, TICKS = 4, 60000
 
 local function simulate(factor, status)
     now = 0
-    local backend = { name = "a", count = ENDPOINTS, endpoints = { "1:1", "2:1", "3:1", "4:1" } }
+    local backend = require("headgate.backend").compile({ endpoints = { "10.0.0.1:1", "10.0.0.2:1", "10.0.0.3:1", "10.0.0.4:1" } }, "a")
     local pickers, ends, times, asked = {}, {}, {}, { 0, 0, 0, 0 }
     for w = 1, WORKERS do
         pickers[w] = ewma.new(nil, backend)

@@ -48,7 +48,7 @@ function _M.new(settings, backend, before)
         end
         self.names = names
     else
-        self.names = backend.endpoints
+        self.names = backend:endpoints()
     end
     -- It is made here, where its time is charged to the backend's owner.
     self.ring = before and list.equal(before.names, self.names) and before.ring or ketama.new(self.names)

@@ -34,7 +34,7 @@ local function known(backend, before)
     if not times and before then
         times = {}
         for i = 1, before.count do
-            times[before.endpoints[i]] = 0
+            times[before:endpoint(i)] = 0
         end
     end
     return times
@@ -46,7 +46,7 @@ end
 local function since(backend, before, seconds, now)
     local old, new, stays = known(backend, before) or {}, {}, false
     for i = 1, backend.count do
-        local endpoint = backend.endpoints[i]
+        local endpoint = backend:endpoint(i)
         local at = old[endpoint]
         stays = stays or at ~= nil
         new[endpoint] = at and (at + seconds > now and at or 0) or now
@@ -126,7 +126,7 @@ function _M.begin(backend, seconds, before)
     starts:set(backend.name, cjson.encode(all))
     local indexes, times, latest = {}, {}, 0
     for i = 1, backend.count do
-        local at = all[backend.endpoints[i]]
+        local at = all[backend:endpoint(i)]
         if at > 0 then
             indexes[#indexes + 1], times[#times + 1] = i, at
             latest = math_max(latest, at)

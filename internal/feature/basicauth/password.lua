@@ -129,7 +129,7 @@ local function run_for_all(check, key, password, hash, users, namespace)
     inflight[key] = nil
     check.matches, check.err = matches, err
     if matches then
-        good:put(key, { bytes = 1, ends = ngx.now() + CACHE_SECONDS }, "")
+        good:put(key, { ends = ngx.now() + CACHE_SECONDS }, 1, "")
     end
     if check.waiting > 0 then
         check.done:post(check.waiting)

@@ -137,7 +137,7 @@ local function parse(pem)
     if lists > 0 then
         C.X509_STORE_set_flags(store, CHECK_REVOCATION)
     end
-    return { bytes = #pem, store = store, names = names }
+    return { store = store, names = names }
 end
 
 
@@ -163,7 +163,7 @@ local function add(policy, pem)
     local began = budget.clock()
     local entry = parse(pem)
     budget.charge_decoding(owner, budget.clock() - began - FREE)
-    parsed:put(policy.authorities, entry, owner)
+    parsed:put(policy.authorities, entry, #pem, owner)
     held[policy.authorities] = entry
     held_count = held_count + 1
     local _, count = parsed:usage()

@@ -3,7 +3,7 @@
 -- A picker chooses the endpoint of each try. Its module has
 --   new(settings, backend, before) -> picker
 --     settings: what the backend's picker has in the model; nil if it has none
---     backend: { name, endpoints, addresses, ports, count }, see backend.lua
+--     backend: { name, addresses, ports, count }, see backend.lua
 --     before: the picker that this worker had for the backend, by the same module,
 --       when the unit changed; nil if there is none. It may be returned again.
 -- and a picker
@@ -23,8 +23,6 @@
 --
 -- A picker belongs to one worker. Workers share state in a dictionary that the feature
 -- declares.
-local list = require "headgate.list"
-
 local _M = {}
 
 local math_random = math.random
@@ -35,7 +33,7 @@ local meta = { __index = methods }
 
 
 function _M.new(_, backend, before)
-    if before and list.equal(before.backend.endpoints, backend.endpoints) then
+    if before and backend:same_endpoints(before.backend) then
         before.backend = backend
         return before
     end
