@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/sha256"
 	"crypto/x509"
@@ -31,9 +32,11 @@ const (
 type Parsed struct {
 	// Certificate is nil where there is a problem.
 	Certificate *model.Certificate
-	// leaf holds only the names.
-	leaf   *x509.Certificate
-	hasSAN bool
+	// What the first certificate is for. An x509.Certificate takes 1.4 KB even where it is empty.
+	names      []string
+	addresses  []string
+	commonName string
+	hasSAN     bool
 	// issuerURL is where the last certificate says that its issuer's is, empty
 	// for nowhere and for a root.
 	issuerURL string
@@ -76,11 +79,10 @@ func parse(crt, key []byte) Parsed {
 		Certificate: newCertificate(chain, private),
 		issuerURL:   issuerURLOf(last),
 		alone:       n == 1,
-		leaf: &x509.Certificate{
-			DNSNames: leaf.DNSNames, IPAddresses: leaf.IPAddresses,
-			Subject: pkix.Name{CommonName: strings.Clone(leaf.Subject.CommonName)},
-		},
-		hasSAN: hasSAN(leaf),
+		names:       leaf.DNSNames,
+		addresses:   texts(leaf.IPAddresses),
+		commonName:  strings.Clone(leaf.Subject.CommonName),
+		hasSAN:      hasSAN(leaf),
 	}
 }
 
@@ -146,12 +148,13 @@ func keyProblem(chain []byte, key publicKey) string {
 	return "tls.key is not the key of the first certificate in tls.crt, or can't be read"
 }
 
-// normalise keeps the PEM blocks of the wanted kind, or only the first one.
+// normalise keeps the PEM blocks of the wanted kind, or only the first one. It returns data itself
+// where that is the same, as it mostly is: the Secret stays in memory too.
 func normalise(data []byte, wanted func(kind string) bool, onlyFirst bool) []byte {
 	var out []byte
-	for len(data) > 0 {
+	for rest := data; len(rest) > 0; {
 		var block *pem.Block
-		if block, data = pem.Decode(data); block == nil {
+		if block, rest = pem.Decode(rest); block == nil {
 			break
 		}
 		if !wanted(block.Type) {
@@ -162,6 +165,9 @@ func normalise(data []byte, wanted func(kind string) bool, onlyFirst bool) []byt
 			break
 		}
 	}
+	if bytes.Equal(out, data) {
+		return data
+	}
 	return out
 }
 
@@ -170,10 +176,18 @@ func hasSAN(c *x509.Certificate) bool {
 	return slices.ContainsFunc(c.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(subjectAltName) })
 }
 
+func texts[T fmt.Stringer](all []T) (list []string) {
+	for _, one := range all {
+		list = append(list, one.String())
+	}
+	return list
+}
+
 // Covers reports whether the certificate's alternative names hold the host's. A
 // wildcard stands for one label; a wildcard host needs the same wildcard.
 func (p Parsed) Covers(name string) bool {
-	return p.leaf.VerifyHostname(name) == nil
+	leaf := x509.Certificate{DNSNames: p.names}
+	return leaf.VerifyHostname(name) == nil || slices.Contains(p.addresses, name)
 }
 
 // maxNames is how many names of a certificate DNSNames returns. Authorities issue at most 100.
@@ -181,7 +195,7 @@ const maxNames = 100
 
 // DNSNames are the names that the certificate is for, in lower case, at most maxNames.
 func (p Parsed) DNSNames() []string {
-	names := slices.Clone(p.leaf.DNSNames[:min(len(p.leaf.DNSNames), maxNames)])
+	names := slices.Clone(p.names[:min(len(p.names), maxNames)])
 	for i, name := range names {
 		names[i] = strings.ToLower(name)
 	}
@@ -191,21 +205,18 @@ func (p Parsed) DNSNames() []string {
 
 // CommonNameCovers is the old rule, for certificates without alternative names.
 func (p Parsed) CommonNameCovers(name string) bool {
-	if p.hasSAN || p.leaf.Subject.CommonName == "" {
+	if p.hasSAN || p.commonName == "" {
 		return false
 	}
-	old := x509.Certificate{DNSNames: []string{p.leaf.Subject.CommonName}}
+	old := x509.Certificate{DNSNames: []string{p.commonName}}
 	return old.VerifyHostname(name) == nil
 }
 
 // Names lists what the certificate is for, for findings.
 func (p Parsed) Names() string {
-	names := slices.Clone(p.leaf.DNSNames)
-	for _, ip := range p.leaf.IPAddresses {
-		names = append(names, ip.String())
-	}
-	if !p.hasSAN && p.leaf.Subject.CommonName != "" {
-		names = append(names, p.leaf.Subject.CommonName)
+	names := slices.Concat(p.names, p.addresses)
+	if !p.hasSAN && p.commonName != "" {
+		names = append(names, p.commonName)
 	}
 	if len(names) == 0 {
 		return "no name"
