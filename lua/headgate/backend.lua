@@ -121,19 +121,19 @@ function _M.compile(unit, name, before)
 end
 
 
--- endpoints() -> the list of its endpoints, "address:port". Few backends need it.
-function methods.endpoints(self)
-    local list = {}
-    for i = 1, self.count do
-        list[i] = self.addresses[i] .. ":" .. self.ports[i]
-    end
-    return list
-end
-
-
 -- endpoint(index) -> "address:port"
 function methods.endpoint(self, index)
     return self.addresses[index] .. ":" .. self.ports[index]
+end
+
+
+-- endpoints() -> a new list of its endpoints, "address:port". Few backends need it.
+function methods.endpoints(self)
+    local list = {}
+    for i = 1, self.count do
+        list[i] = self:endpoint(i)
+    end
+    return list
 end
 
 

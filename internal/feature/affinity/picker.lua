@@ -51,14 +51,9 @@ local canaries = cache.new(1024 * 1024)
 
 -- The endpoints of a backend by index, with those that are terminating.
 local function all_of(backend)
-    if not backend.terminating then
-        return backend:endpoints()
-    end
-    local all = {}
-    for _, endpoints in ipairs({ backend:endpoints(), backend.terminating }) do
-        for _, endpoint in ipairs(endpoints) do
-            all[#all + 1] = endpoint
-        end
+    local all = backend:endpoints()
+    for _, endpoint in ipairs(backend.terminating or {}) do
+        all[#all + 1] = endpoint
     end
     return all
 end
