@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,6 +59,7 @@ func longestMeanwhile(t *testing.T, g *headgatetest.Instance, checks int, http2 
 	open()
 	began := time.Now()
 	var group sync.WaitGroup
+	var checked atomic.Int64
 	for i := range checks {
 		group.Go(func() {
 			// Over HTTP/2 they are all on one connection.
@@ -67,6 +69,8 @@ func longestMeanwhile(t *testing.T, g *headgatetest.Instance, checks int, http2 
 			// On a busy machine a check may wait for a thread in vain.
 			if err != nil || r.Status != 401 && r.Status != 503 {
 				t.Errorf("status %d, %v", r.Status, err)
+			} else if r.Status == 401 {
+				checked.Add(1)
 			}
 		})
 	}
@@ -86,6 +90,9 @@ func longestMeanwhile(t *testing.T, g *headgatetest.Instance, checks int, http2 
 		}
 	}
 	all = time.Since(began)
+	if checked.Load() == 0 {
+		t.Error("no password was checked")
+	}
 	t.Logf("%s, HTTP/2 %v: %d checks took %v; of %d other requests meanwhile the longest took %v", scheme, http2, checks, all, asked, longest)
 	return longest, all
 }
