@@ -176,6 +176,7 @@ func hasSAN(c *x509.Certificate) bool {
 	return slices.ContainsFunc(c.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(subjectAltName) })
 }
 
+// texts is generic since this package may not import net, whose addresses they are.
 func texts[T fmt.Stringer](all []T) (list []string) {
 	for _, one := range all {
 		list = append(list, one.String())
