@@ -3,6 +3,7 @@ package dataplane
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -206,7 +207,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-func TestUnits(t *testing.T) {
+func TestUnit(t *testing.T) {
 	f := serve(t, func(r *http.Request) (int, string) {
 		if r.URL.Path == "/v1/hosts/none" {
 			return 404, `{"error": "no such host"}`
@@ -234,6 +235,46 @@ func TestUnits(t *testing.T) {
 		}
 	}
 	if _, err := client.Unit(t.Context(), unit.Host.Key("none")); !errors.Is(err, ErrNotFound) {
+		t.Error(err)
+	}
+}
+
+// TestUnits: NGINX may read fewer than it is asked for, and does not have all of them.
+func TestUnits(t *testing.T) {
+	var asked []string
+	f := serve(t, func(r *http.Request) (int, string) {
+		body, _ := io.ReadAll(r.Body)
+		asked = append(asked, r.Method+" "+r.URL.Path+" "+strings.ReplaceAll(string(body), "\n", ","))
+		first, _, _ := strings.Cut(string(body), "\n")
+		if first == "gone.test" {
+			return 200, `{"read": 1, "units": {}}`
+		}
+		return 200, `{"read": 1, "units": {"` + first + `": {"version": "ab", "unit": {}}}}`
+	})
+	client := New(f.socket)
+	var got []string
+	visit := func(name string, u Unit) error {
+		got = append(got, name+" "+u.Version)
+		return nil
+	}
+	if err := client.Units(t.Context(), unit.Host, []string{"a.test", "gone.test", "b.test"}, visit); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a.test ab", "b.test ab"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"POST /v1/hosts a.test,gone.test,b.test", "POST /v1/hosts gone.test,b.test", "POST /v1/hosts b.test"}, asked); diff != "" {
+		t.Error(diff)
+	}
+	if client.Units(t.Context(), unit.Host, nil, visit) != nil || len(asked) != 3 {
+		t.Errorf("asked for nothing: %v", asked)
+	}
+}
+
+// TestNoUnits: an answer that would never end is an error.
+func TestNoUnits(t *testing.T) {
+	f := serve(t, func(*http.Request) (int, string) { return 200, `{"read": 0, "units": {}}` })
+	if err := New(f.socket).Units(t.Context(), unit.OCSPResponse, []string{"a"}, nil); err == nil || !strings.Contains(err.Error(), "/v1/ocsp: 0 of 1") {
 		t.Error(err)
 	}
 }

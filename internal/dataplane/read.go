@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/headgate/headgate/internal/unit"
 )
@@ -143,7 +144,7 @@ func (c *Client) State(ctx context.Context) (State, error) {
 
 // Unit reads a unit, a certificate without its key; ErrNotFound if there is none.
 func (c *Client) Unit(ctx context.Context, name unit.Key) (Unit, error) {
-	path := fmt.Sprintf("/v1/%ss/%s", name.Kind, name.Name)
+	path := collection(name.Kind) + "/" + name.Name
 	if name.Kind == unit.Patterns || name.Kind == unit.Globals {
 		path = "/v1/" + string(name.Kind)
 	}
@@ -152,4 +153,45 @@ func (c *Client) Unit(ctx context.Context, name unit.Key) (Unit, error) {
 		return Unit{}, fmt.Errorf("reading %s: %w", path, err)
 	}
 	return u, nil
+}
+
+// Units reads units of a kind, certificates without their keys, some at a time, so that
+// requests hardly wait for it. It visits them in the order of the names, without those that
+// there are none of.
+func (c *Client) Units(ctx context.Context, kind unit.Kind, names []string, visit func(name string, u Unit) error) error {
+	const atOnce = 50
+	path := collection(kind)
+	for len(names) > 0 {
+		var some struct {
+			// Read is how many names were looked at.
+			Read  int             `json:"read"`
+			Units map[string]Unit `json:"units"`
+		}
+		asked := names[:min(atOnce, len(names))]
+		if err := c.do(ctx, http.MethodPost, path, []byte(strings.Join(asked, "\n")), &some); err != nil {
+			return fmt.Errorf("reading %s: %w", path, err)
+		}
+		if some.Read < 1 || some.Read > len(asked) {
+			return fmt.Errorf("reading %s: %d of %d names were read", path, some.Read, len(asked))
+		}
+		for _, name := range asked[:some.Read] {
+			u, found := some.Units[name]
+			if !found {
+				continue
+			}
+			if err := visit(name, u); err != nil {
+				return err
+			}
+		}
+		names = names[some.Read:]
+	}
+	return nil
+}
+
+// collection is the path of the units of a kind.
+func collection(kind unit.Kind) string {
+	if kind == unit.OCSPResponse {
+		return "/v1/ocsp"
+	}
+	return fmt.Sprintf("/v1/%ss", kind)
 }

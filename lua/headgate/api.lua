@@ -14,6 +14,10 @@ local _M = {}
 -- How many ejected endpoints the state lists.
 local EJECTED = 100
 
+-- How much of several units is read at once: some, and no further one behind so many bytes.
+local READ_UNITS = 50
+local READ_BYTES = 65536
+
 
 local function say(status, value)
     ngx.status = status
@@ -225,11 +229,11 @@ local function post_feature(module)
 end
 
 
-local function get_unit(kind, name)
-    local key = units.key(kind, name)
-    local payload, version = memory.payload(key)
+-- describe(kind, name) -> a unit, with what this worker holds of it, as JSON; nil if there is none
+local function describe(kind, name)
+    local payload, version = memory.payload(units.key(kind, name))
     if not payload then
-        return refuse(404, "no " .. kind .. " " .. name)
+        return nil
     end
     local unit = cjson.decode(payload)
     if unit == nil then
@@ -240,8 +244,40 @@ local function get_unit(kind, name)
     local needs, hash = units.split(version)
     local worker = { pid = ngx.worker.pid(), generation = settings.generation }
     worker.holds, worker.error = units.held(kind, name)
-    return say(200, '{"version":"' .. hash .. '","needs":' .. needs .. ',"worker":' .. cjson.encode(worker) ..
-        ',"unit":' .. payload .. "}")
+    return '{"version":"' .. hash .. '","needs":' .. needs .. ',"worker":' .. cjson.encode(worker) ..
+        ',"unit":' .. payload .. "}"
+end
+
+
+local function get_unit(kind, name)
+    local text = describe(kind, name)
+    if not text then
+        return refuse(404, "no " .. kind .. " " .. name)
+    end
+    return say(200, text)
+end
+
+
+-- Reads units of a kind, whose names are the lines of the body. Requests wait meanwhile: it
+-- reads so many that they hardly do, and says how many names it has looked at.
+local function post_units(kind)
+    local names, status, err = body()
+    if not names then
+        return refuse(status, err)
+    end
+    local read, bytes, list = 0, 0, {}
+    for name in string.gmatch(names, "[^\n]+") do
+        if read == READ_UNITS or bytes >= READ_BYTES then
+            break
+        end
+        read = read + 1
+        local text = describe(kind, name)
+        if text then
+            bytes = bytes + #text
+            list[#list + 1] = cjson.encode(name) .. ":" .. text
+        end
+    end
+    return say(200, '{"read":' .. read .. ',"units":{' .. table.concat(list, ",") .. "}}")
 end
 
 
@@ -266,6 +302,10 @@ function _M.run()
     local path = ngx.var.uri
     local method = ngx.req.get_method()
     local calls = CALLS[path]
+    local several = COLLECTIONS[string.match(path, "^/v1/(%l+)$")]
+    if several then
+        calls = { POST = function() return post_units(several) end }
+    end
     local collection, name = string.match(path, "^/v1/(%l+)/(.+)$")
     if collection == "backends" and not string.match(name, "/.*/") then
         -- NGINX merges slashes; the second one begins an empty namespace.

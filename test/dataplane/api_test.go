@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/test/headgatetest"
 	"github.com/headgate/headgate/internal/unit"
@@ -329,6 +331,40 @@ func TestPayloadsOfTheWrongShape(t *testing.T) {
 		}
 		push(t, g, units...)
 		wantEcho(t, g.Get("control.test", "/"), "control")
+	}
+}
+
+// Several units are read at once, as many as the data plane likes.
+func TestSeveralUnits(t *testing.T) {
+	t.Parallel()
+	g := headgatetest.StartBare(t, headgatetest.Options{Workers: 1})
+	startControl(t, g)
+	names := []string{"none.test"}
+	var hosts []unit.Change
+	for i := range 120 {
+		name := fmt.Sprintf("%d.test", i)
+		names = append(names, name)
+		hosts = append(hosts, unit.Change{Kind: unit.Host, Name: name, Version: fmt.Sprintf("a%d", i), Payload: []byte(`{"routes":[]}`)})
+	}
+	push(t, g, hosts...)
+	var got []string
+	err := g.Client.Units(t.Context(), unit.Host, names, func(name string, u dataplane.Unit) error {
+		got = append(got, name+" "+u.Version)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, host := range hosts {
+		want = append(want, host.Name+" "+host.Version)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	status, text := newAPI(t, g).ask("POST", "/v1/hosts", strings.NewReader(strings.Join(names, "\n")))
+	if status != 200 || !strings.HasPrefix(text, `{"read":50,`) {
+		t.Errorf("%d %.80s, want 50 of %d", status, text, len(names))
 	}
 }
 

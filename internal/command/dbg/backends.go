@@ -14,10 +14,7 @@ import (
 )
 
 func (r running) listBackends(ctx context.Context, out *bytes.Buffer, _ string) error {
-	return r.each(ctx, unit.Backend, func(key string, _ dataplane.Unit) error {
-		fmt.Fprintln(out, backendview.Name(key))
-		return nil
-	})
+	return r.list(ctx, unit.Backend, backendview.Name, out)
 }
 
 func (r running) printBackends(ctx context.Context, out *bytes.Buffer, _ string) error {

@@ -23,10 +23,7 @@ import (
 )
 
 func (r running) listHosts(ctx context.Context, out *bytes.Buffer, _ string) error {
-	return r.each(ctx, unit.Host, func(name string, _ dataplane.Unit) error {
-		fmt.Fprintln(out, name)
-		return nil
-	})
+	return r.list(ctx, unit.Host, func(name string) string { return name }, out)
 }
 
 func (r running) printHost(ctx context.Context, out *bytes.Buffer, name string) error {

@@ -1,8 +1,10 @@
 package dbg
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/url"
 	"time"
@@ -34,7 +36,7 @@ func (r running) ask(ctx context.Context, path string, parameters url.Values, an
 	return instance.Ask(ctx, r.dir, path, parameters, answer)
 }
 
-// names lists the units of a kind, as the controller knows them.
+// names lists the units of a kind that NGINX has, as the controller knows.
 func (r running) names(ctx context.Context, kind unit.Kind) ([]string, error) {
 	var answer struct {
 		Names []string `json:"names"`
@@ -43,26 +45,22 @@ func (r running) names(ctx context.Context, kind unit.Kind) ([]string, error) {
 	return answer.Names, err
 }
 
-// each reads all units of a kind from NGINX, one after the other, so that no request waits
-// for it. It leaves out what was deleted meanwhile.
+// list lists the names of the units of a kind that NGINX has, each as shown says.
+func (r running) list(ctx context.Context, kind unit.Kind, shown func(string) string, out *bytes.Buffer) error {
+	names, err := r.names(ctx, kind)
+	for _, name := range names {
+		fmt.Fprintln(out, shown(name))
+	}
+	return err
+}
+
+// each reads all units of a kind from NGINX. It leaves out what was deleted meanwhile.
 func (r running) each(ctx context.Context, kind unit.Kind, visit func(name string, u dataplane.Unit) error) error {
 	names, err := r.names(ctx, kind)
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		u, err := r.dataPlane.Unit(ctx, kind.Key(name))
-		if errors.Is(err, dataplane.ErrNotFound) {
-			continue
-		}
-		if err == nil {
-			err = visit(name, u)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.dataPlane.Units(ctx, kind, names, visit)
 }
 
 // unit reads a unit from NGINX. missing is said if there is none.
