@@ -83,7 +83,7 @@ func (s *stage) takeTurns(ctx context.Context, what string, rows []comparison, n
 }
 
 // cpuParts are parts of the rows of worker CPU that can be measured alone.
-var cpuParts = []string{"log", "metrics", "tracing"}
+var cpuParts = []string{"log", "metrics", "parts", "tracing"}
 
 // cpuSides are what the rows of worker CPU have in common.
 type cpuSides struct {
@@ -110,7 +110,7 @@ func prepareCPU(ctx context.Context, s *stage, only string, short bool) (rows []
 		{"log", true, s.compareLogging},
 		{"cpu", true, s.compareSecure},
 		{"cpu", true, s.compareRouting},
-		{"cpu", true, s.compareParts},
+		{"parts", true, s.compareParts},
 		{"tracing", true, s.compareTracing},
 	} {
 		if alone := slices.Contains(cpuParts, only); alone && part.name != only || !alone && part.long && short {
@@ -215,24 +215,20 @@ func (s *stage) compareSecure(ctx context.Context, _ cpuSides) ([]comparison, er
 
 // compareParts adds Headgate's Lua phases one by one.
 func (s *stage) compareParts(ctx context.Context, both cpuSides) ([]comparison, error) {
-	var sides [2]*side
-	for i, part := range []struct {
-		name    string
-		without []string
-	}{
-		{"copy-none", []string{routeLine, balanceLine}},
-		{"copy-route", []string{balanceLine}},
-	} {
-		copied, err := s.startCopy(ctx, both.quiet, both.at, part.name, part.without...)
+	sides := map[string]*side{}
+	for _, part := range copiedParts {
+		copied, err := s.startCopy(ctx, both.quiet, both.at, part)
 		if err != nil {
 			return nil, err
 		}
-		sides[i] = &side{name: part.name, instance: copied, host: middle}
+		sides[part.name] = &side{name: part.name, instance: copied, host: middle}
 	}
+	none, empty, route := sides["copy-none"], sides["copy-empty"], sides["copy-route"]
 	return []comparison{
-		{"part: nginx.conf without Lua", both.static, sides[0], 0},
-		{"part: and routing", sides[0], sides[1], 0},
-		{"part: and balancing", sides[1], both.product, 0},
+		{"part: nginx.conf without Lua", both.static, none, 0},
+		{"part: empty phases of Lua", both.static, empty, 0},
+		{"part: and routing", empty, route, 0},
+		{"part: and balancing", route, both.product, 0},
 	}, nil
 }
 

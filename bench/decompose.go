@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/headgate/headgate/internal/dataplane"
@@ -14,18 +15,62 @@ import (
 
 // The lines of nginx.conf by which Lua comes in.
 const (
-	routeLine   = `server_rewrite_by_lua_block { require("headgate.route").run() }`
-	balanceLine = `balancer_by_lua_block { require("headgate.balancer").run() }`
-	peerLine    = `server 0.0.0.1:1; # NGINX wants one; Lua names the endpoint.`
+	routeLine    = `server_rewrite_by_lua_block { require("headgate.route").run() }`
+	balanceLine  = `balancer_by_lua_block { require("headgate.balancer").run() }`
+	upstreamLine = `upstream hg_http {`
+	peerLine     = `server 0.0.0.1:1; # NGINX wants one; Lua names the endpoint.`
 )
 
+// A part is a copy of Headgate's NGINX with other lines instead of routeLine and balanceLine. PORT is
+// the backend's.
+type part struct{ name, route, balance string }
+
+const (
+	emptyPhase = `server_rewrite_by_lua_block { return }`
+	namedPeer  = `balancer_by_lua_block { require("ngx.balancer").set_current_peer("127.0.0.1", PORT) }`
+)
+
+// The parts, from what no Lua can take less than to all but the choice of an endpoint.
+var copiedParts = []part{
+	{"copy-none", "", ""},
+	{"copy-empty", emptyPhase, namedPeer},
+	{"copy-route", routeLine, namedPeer},
+}
+
+// apply replaces the lines of a configuration.
+func (p part) apply(conf string, port int) (string, error) {
+	conf, routed := replaceOne(conf, routeLine, p.route)
+	// Other upstreams are for other protocols.
+	before, behind, found := strings.Cut(conf, upstreamLine)
+	behind, balanced := replaceOne(behind, balanceLine, p.balance)
+	if !routed || !found || !balanced {
+		return "", fmt.Errorf("nginx.conf does not have the lines %s and, in %s, %s", routeLine, upstreamLine, balanceLine)
+	}
+	if p.balance == "" {
+		behind, _ = replaceOne(behind, peerLine, "server 127.0.0.1:PORT;")
+	}
+	return before + upstreamLine + strings.ReplaceAll(behind, "PORT", strconv.Itoa(port)), nil
+}
+
+// replaceOne replaces the first one, and reports whether there is one.
+func replaceOne(text, old, with string) (string, bool) {
+	before, behind, found := strings.Cut(text, old)
+	if !found {
+		return text, false
+	}
+	return before + with + behind, true
+}
+
 // startCopy runs NGINX with Headgate's own configuration and units, but
-// without some of the Lua phases, so that each one's cost can be seen.
-func (s *stage) startCopy(ctx context.Context, h *headgate, at place, name string, without ...string) (instance, error) {
+// with a part of the Lua phases, so that each one's cost can be seen.
+func (s *stage) startCopy(ctx context.Context, h *headgate, at place, copied part) (instance, error) {
 	fail := func(err error) (instance, error) {
 		return instance{}, fmt.Errorf("start a copy of Headgate's NGINX: %w", err)
 	}
 	conf, err := h.conf()
+	if err == nil {
+		conf, err = copied.apply(conf, s.backend)
+	}
 	if err != nil {
 		return fail(err)
 	}
@@ -33,16 +78,7 @@ func (s *stage) startCopy(ctx context.Context, h *headgate, at place, name strin
 	if err != nil {
 		return fail(err)
 	}
-	for _, line := range without {
-		if !strings.Contains(conf, line) {
-			return fail(fmt.Errorf("nginx.conf does not have the line %s", line))
-		}
-		conf = strings.Replace(conf, line, "", 1)
-		if line == balanceLine {
-			conf = strings.Replace(conf, peerLine, fmt.Sprintf("server 127.0.0.1:%d;", s.backend), 1)
-		}
-	}
-	dir := filepath.Join(s.dir, name)
+	dir := filepath.Join(s.dir, copied.name)
 	conf = strings.NewReplacer(
 		h.runDir, dir,
 		fmt.Sprintf(":%d ", at.http), fmt.Sprintf(":%d ", ports[0]),
@@ -55,7 +91,7 @@ func (s *stage) startCopy(ctx context.Context, h *headgate, at place, name strin
 	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
 		return fail(err)
 	}
-	pid, err := s.startNginx(ctx, name, file, ports[0])
+	pid, err := s.startNginx(ctx, copied.name, file, ports[0])
 	if err != nil {
 		return fail(err)
 	}
