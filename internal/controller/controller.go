@@ -301,7 +301,7 @@ func (c *Controller) start(ctx context.Context) error {
 	c.buildAll(c.store.All())
 	c.configurePassthrough()
 
-	first := nginxconf.FirstDictionaries(c.desired.Bytes())
+	first := nginxconf.FirstDictionaries(c.desired.Size())
 	if c.settings.Dictionaries != nil {
 		first = *c.settings.Dictionaries
 	}

@@ -300,13 +300,12 @@ func (d *Desired) remove(key unit.Key) {
 // Count is the number of units of a kind.
 func (d *Desired) Count(kind unit.Kind) int { return d.counts[kind] }
 
-// Bytes is the size of all payloads.
-func (d *Desired) Bytes() int64 {
-	var n int64
+// Size is the number of units, and the bytes of all payloads.
+func (d *Desired) Size() (units int, payloads int64) {
 	for _, u := range d.units {
-		n += int64(len(u.Payload))
+		payloads += int64(len(u.Payload))
 	}
-	return n
+	return len(d.units), payloads
 }
 
 // Forget marks all units as not applied: the data plane is empty. Until Restored,

@@ -464,8 +464,11 @@ func TestDictionariesGrow(t *testing.T) {
 			t.Errorf("%+v, full %v (-want +got):\n%s", c.used, c.full, diff)
 		}
 	}
-	if first := nginxconf.FirstDictionaries(1 << 30); first.Units < 4<<30 || first.Certificates < 4<<30 || first.Number != 1 || first.Previous != nil {
+	if first := nginxconf.FirstDictionaries(1, 1<<30); first.Units < 4<<30 || first.Certificates < 4<<30 || first.Number != 1 || first.Previous != nil {
 		t.Errorf("for a gigabyte: %+v", first)
+	}
+	if first := nginxconf.FirstDictionaries(1_000_000, 0); first.Units < 512_000_000 || first.Versions < 512_000_000 {
+		t.Errorf("for a million units: %+v", first)
 	}
 }
 

@@ -31,7 +31,7 @@ func asking(tb testing.TB, profiles int) (*Desired, Static) {
 		h.Routes = append(h.Routes, model.Route{Path: "/", Profile: numbered(n)})
 	}
 	d.Set(unit.Of(h))
-	static, _, err := d.Next(nginxconf.Environment{Directives: directive.List{sizeOf}}, Static{Dictionaries: nginxconf.FirstDictionaries(0)}, nil)
+	static, _, err := d.Next(nginxconf.Environment{Directives: directive.List{sizeOf}}, Static{Dictionaries: nginxconf.FirstDictionaries(0, 0)}, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func staticOf(t *testing.T, s *snapshot.Snapshot) string {
 			desired.Set(unit.Of(model))
 		}
 	}
-	static, _, err := desired.Next(nginxconf.Environment{Resources: feature.Resources(all.Features()), Directives: feature.Directives(all.Features())}, plan.Static{Dictionaries: nginxconf.FirstDictionaries(0)}, nil)
+	static, _, err := desired.Next(nginxconf.Environment{Resources: feature.Resources(all.Features()), Directives: feature.Directives(all.Features())}, plan.Static{Dictionaries: nginxconf.FirstDictionaries(0, 0)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

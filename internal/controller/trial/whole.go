@@ -71,7 +71,7 @@ func (w *Whole) try(g model.Globals) error {
 	if err := otherKey(w.current().Process.Snippets.HTTP, g.Process.Snippets.HTTP); err != nil {
 		return err
 	}
-	files, err := nginxconf.Whole(w.environment, g, nginxconf.FirstDictionaries(0))
+	files, err := nginxconf.Whole(w.environment, g, nginxconf.FirstDictionaries(0, 0))
 	if wrong := (*nginxconf.TemplateError)(nil); errors.As(err, &wrong) {
 		return &feature.RejectedError{Place: model.InTemplate, Line: wrong.Line, Reason: wrong.Reason}
 	} else if err != nil {

@@ -155,7 +155,7 @@ func builtWith(t testing.TB, annotations map[string]string, objects ...metav1.Ob
 	}
 	w.findings = finding.Sort(w.findings)
 	addAnswers(w.parts, w.units)
-	static, _, err := desired.Next(nginxconf.Environment{Resources: feature.Resources(features), Directives: feature.Directives(features)}, plan.Static{Dictionaries: nginxconf.FirstDictionaries(0)}, nil)
+	static, _, err := desired.Next(nginxconf.Environment{Resources: feature.Resources(features), Directives: feature.Directives(features)}, plan.Static{Dictionaries: nginxconf.FirstDictionaries(0, 0)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

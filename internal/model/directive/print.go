@@ -156,9 +156,9 @@ func (d Directive) text(v model.ProfileValue) string {
 		}
 		return "off"
 	case Size:
-		return Bytes(n)
+		return inUnits(n, "gmk")
 	case Memory:
-		return inUnits(n, "mk")
+		return Bytes(n)
 	case Seconds:
 		return strconv.FormatInt(n, 10) + "s"
 	case Set:
@@ -198,8 +198,9 @@ func Declaration(name, value string) string {
 	return fmt.Sprintf(form, name, cmp.Or(value, `""`))
 }
 
-// Bytes writes a number of bytes in the largest unit that gives a whole number.
-func Bytes(n int64) string { return inUnits(n, "gmk") }
+// Bytes writes a size of memory in the largest unit that gives a whole number. NGINX takes
+// gigabytes as sizes of files alone.
+func Bytes(n int64) string { return inUnits(n, "mk") }
 
 func inUnits(n int64, units string) string {
 	shift := map[rune]uint{'g': 30, 'm': 20, 'k': 10}

@@ -4,15 +4,19 @@ package nginxconf
 // until it is written to.
 var firstDictionaries = Dictionaries{Number: 1, Units: 256 << 20, Versions: 64 << 20, Certificates: 128 << 20}
 
-// FirstDictionaries are those to start with for payloads of so many bytes.
-func FirstDictionaries(payloads int64) Dictionaries {
-	first := firstDictionaries
-	for first.Units < 4*payloads {
-		first.Units *= 2
-		first.Versions *= 2
-	}
-	for first.Certificates < 4*payloads {
-		first.Certificates *= 2
+// unitBytes are what NGINX's allocator takes at most for a small unit, or a version, twice over.
+const unitBytes = 512
+
+// FirstDictionaries are those to start with for so many units, with payloads of so many bytes:
+// large enough that the first load leaves nothing to grow.
+func FirstDictionaries(units int, payloads int64) Dictionaries {
+	first, small := firstDictionaries, int64(units)*unitBytes
+	for size, needed := range map[*int64]int64{
+		&first.Units: 4*payloads + small, &first.Versions: small, &first.Certificates: 4 * payloads,
+	} {
+		for *size < needed {
+			*size *= 2
+		}
 	}
 	return first
 }

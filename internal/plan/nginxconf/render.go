@@ -373,7 +373,7 @@ func (e Environment) jumps(profiles []model.Profile) []location {
 	return list
 }
 
-// bytesText is a size as NGINX reads it.
+// bytesText is a size of memory as NGINX reads it.
 func bytesText(n int64) string { return directive.Bytes(n) }
 
 func onOff(b bool) string {

@@ -643,6 +643,17 @@ func bufferProfiles() []model.Profile {
 	return list
 }
 
+// TestNginxTakesLargeDictionaries: it knows no gigabytes of memory.
+func TestNginxTakesLargeDictionaries(t *testing.T) {
+	t.Parallel()
+	large := nginxconf.FirstDictionaries(1_100_000, 0)
+	if large.Units != 1<<30 {
+		t.Fatalf("%d bytes", large.Units)
+	}
+	env := realEnvironment(t)
+	testConfiguration(t, env, render(t, env, usualGlobals(), nil, large))
+}
+
 // NGINX takes each directive in each way of asking backends.
 func TestNginxTakesEveryProfile(t *testing.T) {
 	t.Parallel()

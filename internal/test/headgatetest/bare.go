@@ -29,7 +29,7 @@ func StartBare(t testing.TB, o Options) *Instance {
 	globals, _ := builder.Globals(store.New(store.Settings{}, builder.Refer))
 	desired := plan.NewDesired(nil)
 	desired.Set(unit.Of(globals))
-	dictionaries := nginxconf.FirstDictionaries(0)
+	dictionaries := nginxconf.FirstDictionaries(0, 0)
 	if o.Dictionaries != nil {
 		dictionaries = *o.Dictionaries
 	}
