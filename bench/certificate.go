@@ -53,9 +53,9 @@ func newCertificate(host string) (keyPair, error) {
 	}, nil
 }
 
-func tlsSecret(name string, pair keyPair) *corev1.Secret {
+func tlsSecret(namespace, name string, pair keyPair) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: meta(name), Type: corev1.SecretTypeTLS,
+		ObjectMeta: metaIn(namespace, name), Type: corev1.SecretTypeTLS,
 		Data: map[string][]byte{corev1.TLSCertKey: pair.chain, corev1.TLSPrivateKeyKey: pair.key},
 	}
 }

@@ -88,19 +88,19 @@ func (k *kube) steps(h *headgate, c *client) []step {
 		{"new host", func(ctx context.Context, sample int) (ask, error) {
 			host := name(sample) + ".example.com"
 			return c.expect(ctx, host, http.StatusNotFound, isOK),
-				k.createIngress(ctx, name(sample), host, serviceName(turn(sample)), "")
+				k.createIngress(ctx, name(sample), host, turn(sample), "")
 		}},
 		{"endpoints", func(ctx context.Context, sample int) (ask, error) {
 			fresh, err := k.moveEndpoints(ctx, turn(sample), k.freshAddresses(1))
 			return c.expect(ctx, hostName(turn(sample)), http.StatusOK, from(fresh)), err
 		}},
 		{"certificate", func(ctx context.Context, sample int) (ask, error) {
-			return k.renewCertificate(ctx, h, turn(sample*certificateEvery)/certificateEvery*certificateEvery)
+			return k.renewCertificate(ctx, h, turn(sample*k.certificateEvery)/k.certificateEvery*k.certificateEvery)
 		}},
 		{"deleted host", func(ctx context.Context, sample int) (ask, error) {
 			gone := func(got answer) bool { return got.status == http.StatusNotFound }
 			return c.expect(ctx, name(sample)+".example.com", http.StatusOK, gone),
-				k.client.NetworkingV1().Ingresses(namespace).Delete(ctx, name(sample), metav1.DeleteOptions{})
+				k.client.NetworkingV1().Ingresses(k.namespaceOf(turn(sample))).Delete(ctx, name(sample), metav1.DeleteOptions{})
 		}},
 	}
 }
@@ -122,7 +122,8 @@ func (k *kube) renewCertificate(ctx context.Context, h *headgate, host int) (ask
 	if err != nil {
 		return nil, err
 	}
-	_, err = k.client.CoreV1().Secrets(namespace).Update(ctx, tlsSecret(serviceName(host), pair), metav1.UpdateOptions{})
+	in := k.namespaceOf(host)
+	_, err = k.client.CoreV1().Secrets(in).Update(ctx, tlsSecret(in, serviceName(host), pair), metav1.UpdateOptions{})
 	return func() verdict {
 		shown, err := h.handshake(ctx, hostName(host))
 		switch {

@@ -50,6 +50,12 @@ func TestParallel(t *testing.T) {
 func TestAddress(t *testing.T) {
 	n := sizeOf(false)
 	most := n.scales[len(n.scales)-1] + len(n.scales)*n.samples + stormSize
+	// Others get as many once more: see changeOthers.
+	large := largeScales[len(largeScales)-1] + 2*len(largeScales)*n.samples
+	for _, scale := range largeScales {
+		large += scale
+	}
+	most = max(most, large)
 	within := netip.MustParsePrefix(clustertest.LocalRange)
 	seen := map[netip.Addr]bool{}
 	for i := range most * endpointsEach {

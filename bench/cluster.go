@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -56,19 +57,20 @@ type Bystander struct {
 // A kube is a cluster without pods, with a client for many requests.
 type kube struct {
 	*clustertest.Cluster
+	layout
 	client kubernetes.Interface
 	stage  *stage
 	place  place
-	// created is the number of Ingresses so far, and fresh that of endpoint
-	// addresses.
-	created, fresh int
-	endpointPort   int32
-	endpoints      *http.Server
-	kubeconfig     string
+	// created is the number of Ingresses so far, fresh that of endpoint addresses, and
+	// namespaces that of those of the layout.
+	created, fresh, namespaces int
+	endpointPort               int32
+	endpoints                  *http.Server
+	kubeconfig                 string
 }
 
 func measureCluster(ctx context.Context, s *stage, n size) (results *ClusterResults, err error) {
-	k, err := s.startCluster(ctx)
+	k, err := s.startCluster(ctx, layout{certificateEvery: 10})
 	if err != nil {
 		return nil, err
 	}
@@ -96,12 +98,12 @@ func measureCluster(ctx context.Context, s *stage, n size) (results *ClusterResu
 	return results, nil
 }
 
-func (s *stage) startCluster(ctx context.Context) (*kube, error) {
+func (s *stage) startCluster(ctx context.Context, spread layout) (*kube, error) {
 	cluster, err := clustertest.New(ctx, clustertest.Options{WithoutPods: true})
 	if err != nil {
 		return nil, err
 	}
-	k := &kube{Cluster: cluster, stage: s, place: place{
+	k := &kube{Cluster: cluster, layout: spread, stage: s, place: place{
 		name: "cluster", runDir: filepath.Join(s.dir, "cluster-run"), http: 80, https: 443, health: 10254,
 	}}
 	if err := k.prepare(ctx); err != nil {
@@ -159,12 +161,12 @@ func (k *kube) startEndpoints() error {
 	return nil
 }
 
-// startHeadgate starts Headgate in the cluster's network.
-func (k *kube) startHeadgate(ctx context.Context) (*headgate, error) {
+// startHeadgate starts Headgate in the cluster's network, with further arguments.
+func (k *kube) startHeadgate(ctx context.Context, further ...string) (*headgate, error) {
 	return k.stage.launch(ctx, k.place, k.Dial, func(args ...string) (*process, error) {
 		// Not ctx: Headgate gets SIGTERM, and ends its NGINX.
 		cmd := k.Command(context.WithoutCancel(ctx), k.stage.headgate,
-			append(args, "--kubeconfig", k.kubeconfig, "--post-shutdown-grace-period", "0")...)
+			slices.Concat(args, []string{"--kubeconfig", k.kubeconfig, "--post-shutdown-grace-period", "0"}, further)...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 		p, err := k.stage.startCommand(k.place.name, cmd)
 		if p != nil {
@@ -179,7 +181,7 @@ func (k *kube) startHeadgate(ctx context.Context) (*headgate, error) {
 func (k *kube) measureScale(ctx context.Context, samples int, storm *Storm) (ClusterScale, error) {
 	scale := ClusterScale{
 		Ingresses: k.created, Services: k.created, Endpoints: k.created * endpointsEach,
-		Certificates: (k.created + certificateEvery - 1) / certificateEvery,
+		Certificates: k.certificates(k.created),
 	}
 	before, err := k.requests(ctx)
 	if err != nil {
@@ -198,7 +200,7 @@ func (k *kube) measureScale(ctx context.Context, samples int, storm *Storm) (Clu
 		return scale, fmt.Errorf("the API server counted no request of Headgate's")
 	}
 	scale.Ready, scale.Requests = milliseconds(h.ready), after-before
-	if err := h.memory(ctx, &scale); err != nil {
+	if err := h.memory(ctx, &scale, k.certificateEvery); err != nil {
 		return scale, err
 	}
 	if err := k.change(ctx, h, samples, &scale); err != nil {
@@ -224,8 +226,8 @@ func (k *kube) measureScale(ctx context.Context, samples int, storm *Storm) (Clu
 }
 
 // memory reads what the controller took to start, and the worker to serve
-// every host and every certificate.
-func (h *headgate) memory(ctx context.Context, scale *ClusterScale) error {
+// every host and every certificate, which each certificateEvery-th host has.
+func (h *headgate) memory(ctx context.Context, scale *ClusterScale, certificateEvery int) error {
 	var err error
 	if scale.ControllerReady, err = status(h.process.cmd.Process.Pid, "VmHWM"); err != nil {
 		return err

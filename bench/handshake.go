@@ -102,7 +102,7 @@ func securedBy(host string) string {
 
 // securedIngress is an Ingress of plainName with its certificate, as manifests.
 func securedIngress(pair keyPair) (string, error) {
-	secret := tlsSecret("tls", pair)
+	secret := tlsSecret(namespace, "tls", pair)
 	secret.APIVersion, secret.Kind = "v1", "Secret"
 	text, err := yaml.Marshal(secret)
 	if err != nil {

@@ -2,7 +2,7 @@
 // table and writes bench/results.json.
 //
 //	go run ./bench          what bench/README.md shows, about half an hour
-//	go run ./bench -only log|metrics|tracing -short   what each adds to a request
+//	go run ./bench -only log|metrics|parts|tracing   what each adds to a request
 //	go run ./bench -only series|start   what 100,000 series take; starts with what operators see
 //	go run ./bench -short   about a minute, fails when a loose bound is broken
 //	go run ./bench -against OTHER/headgate   the worker CPU of two builds
@@ -11,6 +11,7 @@
 //	go run ./bench -memory        what client certificates and ModSecurity take in NGINX
 //	go run ./bench -passthrough   what TLS passthrough costs ordinary TLS connections
 //	go run ./bench -peers [-short] [-only requests|scales|endpoints]   beside other proxies; bench/peers/install gets them
+//	go run ./bench -large [-short]   on a real API server with 1,000, 10,000 and, in its long form, 100,000 Ingresses
 //	go run ./bench -attacks [-only A5] [-against OTHER/headgate]   what attacks cost others
 //
 // It needs bin/headgate, nginx with its Lua module, wrk and taskset, two cores
@@ -69,13 +70,14 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
 	short := flags.Bool("short", false, "measure little, and fail when a loose bound is broken")
-	only := flags.String("only", "", "measure only cpu, of it log, metrics or tracing, features, guards, backends, handshake, propagation, start, series or cluster; without -short the results keep the rest")
+	only := flags.String("only", "", "measure only cpu, of it log, metrics, parts or tracing, features, guards, backends, handshake, propagation, start, series or cluster; without -short the results keep the rest")
 	headgate := flags.String("headgate", "bin/headgate", "program to measure")
 	against := flags.String("against", "", "another build of Headgate: compare the worker CPU of both and nothing else, and write no results")
 	instructions := flags.Bool("instructions", false, "count the instructions of requests of several kinds, compare them with bench/instructions.json, and do nothing else; with -short, without what takes minutes; with -only, those of features, tracing, log, guards or backends")
 	attacked := flags.Bool("attacks", false, "measure what the attacks of docs/security.md cost others, with -only those of a finding, and with -against on another build first; write no results")
 	streams := flags.Bool("streams", false, "compare TCP and UDP services with NGINX's stream module, and do nothing else")
 	besides := flags.Bool("peers", false, "compare Headgate with other proxies, which bench/peers/install gets, and do nothing else; with -only, requests, scales or endpoints")
+	large := flags.Bool("large", false, "measure starts, memory and changes on a real API server with up to 100,000 Ingresses, and do nothing else; with -short, up to 10,000")
 	metrics := flags.Bool("metrics", false, "with -instructions or -against: with --enable-metrics; the counts are only printed")
 	passthrough := flags.Bool("passthrough", false, "measure what TLS passthrough costs ordinary TLS connections, and do nothing else")
 	memory := flags.Bool("memory", false, "measure the memory of NGINX with client certificates and ModSecurity, and do nothing else")
@@ -112,6 +114,9 @@ func run(ctx context.Context, args []string) error {
 	}
 	if *besides {
 		return measurePeers(ctx, s, peerSize(n, *short, *rounds), *only, *short, os.Stdout)
+	}
+	if *large {
+		return measureLarge(ctx, s, n, *short, os.Stdout)
 	}
 	if *passthrough {
 		return measurePassthrough(ctx, s, n, os.Stdout)

@@ -16,7 +16,7 @@ import (
 
 // How long a process may take to be ready, and to end.
 const (
-	startTimeout = 60 * time.Second
+	startTimeout = 3 * time.Minute
 	endTimeout   = 10 * time.Second
 )
 

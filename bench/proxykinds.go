@@ -99,7 +99,7 @@ func (p *runningProxy) headgatePlace() place {
 }
 
 func headgateFiles(_ *stage, p *runningProxy) (map[string]string, error) {
-	secret := tlsSecret("tls", p.pair)
+	secret := tlsSecret(namespace, "tls", p.pair)
 	secret.APIVersion, secret.Kind = "v1", "Secret"
 	text, err := yaml.Marshal(secret)
 	if err != nil {

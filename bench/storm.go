@@ -50,7 +50,7 @@ func (k *kube) storm(ctx context.Context, h *headgate) (Storm, error) {
 	storm.Created, err = h.wave(ctx, asks, hosts[:1], func(making context.Context, i int) error {
 		host := fmt.Sprintf("storm-%05d.example.com", i)
 		asks[i] = c.expect(ctx, host, http.StatusNotFound, isOK)
-		return k.createIngress(making, fmt.Sprintf("storm-%05d", i), host, serviceName(i), "")
+		return k.createIngress(making, fmt.Sprintf("storm-%05d", i), host, i, "")
 	})
 	if err != nil {
 		return storm, err

@@ -22,9 +22,9 @@ const (
 	apiServiceAddress = "10.96.0.1"
 
 	// localRange belongs to the node: a listener on a wildcard address answers at
-	// each of these 65,536 addresses. EndpointSlices of tests may name them; the
+	// each of these four million addresses. EndpointSlices of tests may name them; the
 	// API server rejects loopback addresses.
-	localRange = "10.245.0.0/16"
+	localRange = "10.128.0.0/10"
 
 	bridge = "pods0"
 	apiURL = "https://" + nodeAddress + ":6443"

@@ -34,8 +34,8 @@ const (
 	// wildcard address in the cluster's network answer here.
 	NodeAddress = "10.244.0.1"
 	// LocalRange is the node's own too, every address of it: one listener on a
-	// wildcard address answers for 65,536 endpoints of a test's EndpointSlices.
-	LocalRange = "10.245.0.0/16"
+	// wildcard address answers for four million endpoints of a test's EndpointSlices.
+	LocalRange = "10.128.0.0/10"
 )
 
 // startLimit bounds the time from start to a usable cluster, beside the time
