@@ -6,6 +6,10 @@
 -- expression or unit, and charged for it. So the last one before the bucket is empty may
 -- take more than is left, up to the match limit or the time for the largest unit; the
 -- bucket pays that back before it opens again.
+--
+-- To read the clock takes as long as an ordinary match, on some machines. So of an owner
+-- whose expressions are quick, one request of some is measured, and stands for the others:
+-- see sample.
 local ffi = require "ffi"
 local counters = require "headgate.counters"
 local log = require "headgate.log"
@@ -16,6 +20,7 @@ local _M = {}
 local C = ffi.C
 local math_max = math.max
 local math_min = math.min
+local math_random = math.random
 local ngx_now = ngx.now
 local tonumber = tonumber
 
@@ -48,6 +53,15 @@ local FREE = 0.0001
 -- once, usually takes 0.07 ms. Else a new worker would refuse a host with many.
 local COMPILE = 0.0001
 
+-- One request of so many is measured, at random: no client knows which one.
+local EVERY = 4
+-- What a match may take, in seconds, for the next requests of its owner to be measured like that;
+-- behind a slower one, so many of them are measured all.
+local QUICK = 0.00005
+local CLOSE_LOOK = 64
+-- So many matches of a request that is not measured are not: its other ones are.
+local UNMEASURED = 2
+
 -- How often an expression may fail before it is given up.
 local MAX_STRIKES = 20
 
@@ -74,7 +88,12 @@ local function bucket_of(buckets, owner, purpose)
     if not bucket then
         bucket = {
             owner = owner, purpose = purpose, rate = purpose.rate, burst = purpose.burst, left = purpose.burst,
-            at = ngx_now(), visit = 0, free = 0, taken = 0,
+            at = ngx_now(), taken = 0,
+            -- Of the request of this number: what is left of what is free for it, its matches so far, and
+            -- for how many requests it stands, nil if it is not measured.
+            visit = 0, free = 0, matches = 0, stands_for = nil,
+            -- How many requests are not measured until the next one is; how many are measured at least.
+            skip = 0, close_look = CLOSE_LOOK,
         }
         buckets[owner] = bucket
     end
@@ -120,20 +139,30 @@ local function take(bucket, seconds)
 end
 
 
--- charge charges the seconds that an expression took.
-local function charge(bucket, visit, seconds, first)
-    take(bucket, seconds)
+-- begin begins a request of an owner.
+local function begin(bucket, visit)
+    bucket.visit, bucket.free, bucket.matches = visit, FREE, 0
+    if bucket.close_look > 0 then
+        bucket.close_look, bucket.stands_for = bucket.close_look - 1, 1
+    elseif bucket.skip > 0 then
+        bucket.skip, bucket.stands_for = bucket.skip - 1, nil
+    else
+        bucket.skip, bucket.stands_for = math_random(0, 2 * (EVERY - 1)), EVERY
+    end
+end
+
+
+-- charge charges the seconds that an expression took, in a request that stands for so many.
+local function charge(bucket, seconds, first, requests)
+    take(bucket, seconds * requests)
     if first then
         seconds = math_max(0, seconds - COMPILE)
-    end
-    if bucket.visit ~= visit then
-        bucket.visit, bucket.free = visit, FREE
     end
     if seconds <= bucket.free then
         bucket.free = bucket.free - seconds
         return
     end
-    bucket.left = bucket.left - (seconds - bucket.free)
+    bucket.left = bucket.left - (seconds - bucket.free) * requests
     bucket.free = 0
 end
 
@@ -163,10 +192,45 @@ function _M.try(bucket, visit, run, text, pattern, options, first, started)
         refuse(bucket, visit)
         return nil, nil, LATE
     end
+    if bucket.visit ~= visit then
+        begin(bucket, visit)
+    end
     started = started or clock()
     local found, to, err = run(text, pattern, options)
     local now = clock()
-    charge(bucket, visit, now - started, first)
+    charge(bucket, now - started, first, 1)
+    return found, to, err, now
+end
+
+
+-- sample does as try, and need not read the clock, which it returns as 0 then. On average an
+-- owner is charged what its expressions take. If quick ones become slow, that is noticed with
+-- one request of EVERY on average, and of 2 * EVERY - 1 at most, each with up to UNMEASURED
+-- matches.
+function _M.sample(bucket, visit, run, text, pattern, options, first, started)
+    if not is_open(bucket) then
+        refuse(bucket, visit)
+        return nil, nil, LATE
+    end
+    if bucket.visit ~= visit then
+        begin(bucket, visit)
+    end
+    bucket.matches = bucket.matches + 1
+    local requests = bucket.stands_for
+    if not requests and not first and bucket.matches <= UNMEASURED then
+        local found, to, err = run(text, pattern, options)
+        return found, to, err, 0
+    end
+    if not started or started == 0 then
+        started = clock()
+    end
+    local found, to, err = run(text, pattern, options)
+    local now = clock()
+    -- Each is compiled once: that stands for no other request.
+    charge(bucket, now - started, first, not first and requests or 1)
+    if now - started > QUICK and not first then
+        bucket.close_look = CLOSE_LOOK
+    end
     return found, to, err, now
 end
 

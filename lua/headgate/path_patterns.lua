@@ -4,7 +4,7 @@ local budget = require "headgate.budget"
 
 local _M = {}
 
-local budget_try = budget.try
+local budget_sample = budget.sample
 local given_up = budget.given_up
 local ngx_re_find = ngx.re.find
 local string_lower = string.lower
@@ -61,7 +61,7 @@ local function matches(host_name, candidate, path, visit)
     if #path > MAX_PATH then
         return nil, TOO_LONG
     end
-    local from, _, err, now = budget_try(candidate.bucket, visit, ngx_re_find, path, candidate.pattern, "ijo",
+    local from, _, err, now = budget_sample(candidate.bucket, visit, ngx_re_find, path, candidate.pattern, "ijo",
         not candidate.tried, last_clock)
     if not now then
         return nil, UNAVAILABLE

@@ -4,7 +4,7 @@ local budget = require "headgate.budget"
 
 local _M = {}
 
-local budget_try = budget.try
+local budget_sample = budget.sample
 local ngx_re_find = ngx.re.find
 local ngx_re_match = ngx.re.match
 
@@ -16,7 +16,7 @@ local function on_time(run, request, owner, text, pattern, options)
         visit = budget.visit()
         request.regex_visit = visit
     end
-    local found, to, err, now = budget_try(bucket, visit, run, text, pattern, options)
+    local found, to, err, now = budget_sample(bucket, visit, run, text, pattern, options)
     return found, to, err, not now
 end
 

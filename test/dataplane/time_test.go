@@ -166,6 +166,29 @@ func TestExpressionsAreTheirOwners(t *testing.T) {
 	}
 }
 
+// The time of quick expressions is measured in some requests only: none is refused, and slow ones are
+// noticed nevertheless.
+func TestExpressionsBecomeSlow(t *testing.T) {
+	t.Parallel()
+	var paths []string
+	for i := range 2 {
+		paths = append(paths, "web.test ImplementationSpecific /"+costly(i)+" a")
+	}
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: served("a", startWire(t, "X-Wire: a\r\n").address) +
+		ruled("web", append(paths, "web.test Prefix / a", "", useRegex)...)})
+	for range 200 {
+		g.Get("web.test", "/b").WantStatus(t, 200)
+	}
+	slow := "/" + strings.Repeat("a", 3900)
+	for n := range 3000 {
+		if g.Get("web.test", slow).Status == http.StatusServiceUnavailable {
+			t.Logf("refused after %d requests", n)
+			return
+		}
+	}
+	t.Errorf("no request was refused; the workers took %v", g.State().Times["regex"])
+}
+
 // An expression that fails ends only requests that would go to a route of the same
 // namespace without it.
 func TestExpressionsFailForTheirOwners(t *testing.T) {
