@@ -11,13 +11,14 @@ const unitBytes = 512
 // large enough that the first load leaves nothing to grow.
 func FirstDictionaries(units int, payloads int64) Dictionaries {
 	first, small := firstDictionaries, int64(units)*unitBytes
-	for size, needed := range map[*int64]int64{
-		&first.Units: 4*payloads + small, &first.Versions: small, &first.Certificates: 4 * payloads,
-	} {
+	grow := func(size *int64, needed int64) {
 		for *size < needed {
 			*size *= 2
 		}
 	}
+	grow(&first.Units, 4*payloads+small)
+	grow(&first.Versions, small)
+	grow(&first.Certificates, 4*payloads)
 	return first
 }
 
