@@ -14,8 +14,9 @@ const (
 	garbage = 50
 )
 
-// limitGarbage has the runtime keep less garbage than it does by itself, unless $GOGC says how much: to read all objects
-// leaves much of it at once, a start takes 3 % longer for less of it, and changes need little.
+// limitGarbage has the runtime keep less garbage than it does by itself, unless $GOGC says how much. With an API server, to
+// read all objects leaves much of it at once, a start takes hardly longer for less of it, and changes need little. To read YAML
+// leaves many times as much, so this comes behind the first load of a folder.
 func limitGarbage() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbage)
@@ -34,5 +35,6 @@ func releaseMemory(ctx context.Context, serving <-chan struct{}, after time.Dura
 	case <-ctx.Done():
 		return
 	}
+	limitGarbage()
 	debug.FreeOSMemory()
 }

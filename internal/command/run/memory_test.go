@@ -27,6 +27,7 @@ func TestLimitGarbage(t *testing.T) {
 
 // TestReleaseMemory: nothing happens before the first load is served. Then garbage is given back.
 func TestReleaseMemory(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	const much = 64 << 20
 	for _, loaded := range []bool{false, true} {
 		ctx, cancel := context.WithCancel(t.Context())

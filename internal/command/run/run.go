@@ -212,7 +212,9 @@ func (o program) serve(ctx context.Context, c *controller.Controller, process *n
 		c.Leave(forceStop, seconds(o.ShutdownGracePeriod))
 		end(nil)
 	}()
-	limitGarbage()
+	if o.ManifestsDir == "" {
+		limitGarbage()
+	}
 	go releaseMemory(running, c.Serving(), afterLoad)
 	r.run(c.Serving())
 	err := c.Run(running, from)
