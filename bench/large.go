@@ -23,8 +23,8 @@ const (
 	changesPerSecond = 1000
 	// cachedHosts are as many as a worker's cache of hosts has room for.
 	cachedHosts = 10000
-	// settled is how long after its start the controller has given back what only the start took.
-	settled = 10 * time.Second
+	// collected is how long after its start the controller has given back what only the start took.
+	collected = 10 * time.Second
 )
 
 // largeScales are the numbers of Ingresses: what grows faster than they do is seen.
@@ -33,8 +33,8 @@ var largeScales = []int{1000, 10000, 100000}
 // A largeScale is what was measured at one of them, with a Service of five endpoints each.
 type largeScale struct {
 	ClusterScale
-	// ControllerSettled is the controller's resident memory ten seconds after its start.
-	ControllerSettled int64
+	// ControllerLater is the controller's resident memory ten seconds after its start.
+	ControllerLater int64
 	// WorkerCached is a worker's private memory when as many hosts were served as its cache has room for.
 	WorkerCached int64
 	// Busy are the same changes as Changes, beside Rate others a second.
@@ -113,8 +113,8 @@ func (k *kube) largeStart(ctx context.Context, samples int, scale *largeScale) e
 		return err
 	}
 	// Memory that only the start took goes back after a while, without an event to wait for.
-	time.Sleep(settled)
-	if scale.ControllerSettled, err = status(pid, "VmRSS"); err != nil {
+	time.Sleep(collected)
+	if scale.ControllerLater, err = status(pid, "VmRSS"); err != nil {
 		return err
 	}
 	// A reload, which is counted below, ends the first worker.
@@ -161,7 +161,7 @@ func (k *kube) busy(ctx context.Context, h *headgate, samples int, scale *largeS
 	return cmp.Or(err, timeErr, otherErr)
 }
 
-// otherChanges are changes of objects that nobody asks for.
+// otherChanges are changes of objects that no client asks for.
 type otherChanges struct {
 	stop  context.CancelFunc
 	done  chan struct{}
@@ -214,7 +214,7 @@ func printLarge(all []largeScale, to io.Writer) error {
 	line("start to ready", "≤ 30 s", func(s largeScale) string { return fmt.Sprintf("%.1f s", s.Ready/1000) })
 	line("requests to the API server until then", "", func(s largeScale) string { return fmt.Sprint(s.Requests) })
 	line("controller, resident, most until ready", "≤ 1.2 GiB", func(s largeScale) string { return mebibytes(s.ControllerReady) })
-	line("  ten seconds later", "", func(s largeScale) string { return mebibytes(s.ControllerSettled) })
+	line("  ten seconds later", "", func(s largeScale) string { return mebibytes(s.ControllerLater) })
 	line("  most until the end", "≤ 1.2 GiB", func(s largeScale) string { return mebibytes(s.ControllerPeak) })
 	line("worker, private, before the first request", "", func(s largeScale) string { return mebibytes(s.WorkerIdle) })
 	line(fmt.Sprintf("  with %s hosts served", thousands(cachedHosts)), "", func(s largeScale) string { return mebibytes(s.WorkerCached) })

@@ -109,29 +109,22 @@ func run(ctx context.Context, args []string) error {
 	if *rounds > 0 {
 		n.rounds = *rounds
 	}
-	if *streams {
-		return measureStreams(ctx, s, n, os.Stdout)
-	}
-	if *besides {
-		return measurePeers(ctx, s, peerSize(n, *short, *rounds), *only, *short, os.Stdout)
-	}
-	if *large {
-		return measureLarge(ctx, s, n, *short, os.Stdout)
-	}
-	if *passthrough {
-		return measurePassthrough(ctx, s, n, os.Stdout)
-	}
-	if *memory {
-		return measureMemory(ctx, s, os.Stdout)
-	}
-	if *http3 {
-		return measureHTTP3(ctx, s, n, os.Stdout)
-	}
-	if *attacked {
-		return measureAttacks(ctx, s, *only, *against, os.Stdout)
-	}
-	if *against != "" {
-		return compareBuilds(ctx, s, *against, n)
+	for _, alone := range []struct {
+		wanted  bool
+		measure func() error
+	}{
+		{*streams, func() error { return measureStreams(ctx, s, n, os.Stdout) }},
+		{*besides, func() error { return measurePeers(ctx, s, peerSize(n, *short, *rounds), *only, *short, os.Stdout) }},
+		{*large, func() error { return measureLarge(ctx, s, n, *short, os.Stdout) }},
+		{*passthrough, func() error { return measurePassthrough(ctx, s, n, os.Stdout) }},
+		{*memory, func() error { return measureMemory(ctx, s, os.Stdout) }},
+		{*http3, func() error { return measureHTTP3(ctx, s, n, os.Stdout) }},
+		{*attacked, func() error { return measureAttacks(ctx, s, *only, *against, os.Stdout) }},
+		{*against != "", func() error { return compareBuilds(ctx, s, *against, n) }},
+	} {
+		if alone.wanted {
+			return alone.measure()
+		}
 	}
 	r := Results{Machine: describeMachine(s.nginx), Time: time.Now().UTC().Truncate(time.Second), Short: *short}
 	if err := r.measure(ctx, s, n, *only); err != nil {
