@@ -183,24 +183,12 @@ func (k *kube) measureScale(ctx context.Context, samples int, storm *Storm) (Clu
 		Ingresses: k.created, Services: k.created, Endpoints: k.created * endpointsEach,
 		Certificates: k.certificates(k.created),
 	}
-	before, err := k.requests(ctx)
-	if err != nil {
-		return scale, err
-	}
-	h, err := k.startHeadgate(ctx)
+	h, err := k.startScale(ctx, &scale)
 	if err != nil {
 		return scale, err
 	}
 	defer h.process.stop()
-	after, err := k.requests(ctx)
-	if err != nil {
-		return scale, err
-	}
-	if after == before {
-		return scale, fmt.Errorf("the API server counted no request of Headgate's")
-	}
-	scale.Ready, scale.Requests = milliseconds(h.ready), after-before
-	if err := h.memory(ctx, &scale, k.certificateEvery); err != nil {
+	if err := h.useAll(ctx, &scale, k.certificateEvery); err != nil {
 		return scale, err
 	}
 	if err := k.change(ctx, h, samples, &scale); err != nil {
@@ -225,16 +213,38 @@ func (k *kube) measureScale(ctx context.Context, samples int, storm *Storm) (Clu
 	return scale, nil
 }
 
-// memory reads what the controller took to start, and the worker to serve
-// every host and every certificate, which each certificateEvery-th host has.
-func (h *headgate) memory(ctx context.Context, scale *ClusterScale, certificateEvery int) error {
-	var err error
+// startScale starts Headgate, and reads what that took.
+func (k *kube) startScale(ctx context.Context, scale *ClusterScale) (h *headgate, err error) {
+	before, err := k.requests(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if h, err = k.startHeadgate(ctx); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			h.process.stop()
+		}
+	}()
+	after, err := k.requests(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if after == before {
+		return nil, fmt.Errorf("the API server counted no request of Headgate's")
+	}
+	scale.Ready, scale.Requests = milliseconds(h.ready), after-before
 	if scale.ControllerReady, err = status(h.process.cmd.Process.Pid, "VmHWM"); err != nil {
-		return err
+		return nil, err
 	}
-	if scale.WorkerIdle, err = privateMemory(h.worker); err != nil {
-		return err
-	}
+	scale.WorkerIdle, err = privateMemory(h.worker)
+	return h, err
+}
+
+// useAll reads what a worker takes to serve every host and every certificate, which each
+// certificateEvery-th host has.
+func (h *headgate) useAll(ctx context.Context, scale *ClusterScale, certificateEvery int) error {
 	if err := h.touchAll(ctx, scale.Ingresses); err != nil {
 		return err
 	}
@@ -243,6 +253,7 @@ func (h *headgate) memory(ctx context.Context, scale *ClusterScale, certificateE
 			return err
 		}
 	}
+	var err error
 	scale.WorkerUsed, err = privateMemory(h.worker)
 	return err
 }

@@ -90,28 +90,12 @@ func (k *kube) measureLargeScale(ctx context.Context, samples int) (scale largeS
 // largeStart measures a start, memory and changes.
 func (k *kube) largeStart(ctx context.Context, samples int, scale *largeScale) error {
 	scale.Ingresses = k.created
-	before, err := k.requests(ctx)
-	if err != nil {
-		return err
-	}
-	h, err := k.startHeadgate(ctx)
+	h, err := k.startScale(ctx, &scale.ClusterScale)
 	if err != nil {
 		return err
 	}
 	defer h.process.stop()
-	after, err := k.requests(ctx)
-	if err != nil {
-		return err
-	}
-	scale.Ready, scale.Requests = milliseconds(h.ready), after-before
 	pid := h.process.cmd.Process.Pid
-	if scale.ControllerReady, err = status(pid, "VmHWM"); err != nil {
-		return err
-	}
-	idle, err := privateMemory(h.worker)
-	if err != nil {
-		return err
-	}
 	// Memory that only the start took goes back after a while, without an event to wait for.
 	time.Sleep(collected)
 	if scale.ControllerLater, err = status(pid, "VmRSS"); err != nil {
@@ -127,10 +111,9 @@ func (k *kube) largeStart(ctx context.Context, samples int, scale *largeScale) e
 	if scale.WorkerCached, err = privateMemory(h.worker); err != nil {
 		return err
 	}
-	if err := h.memory(ctx, &scale.ClusterScale, k.certificateEvery); err != nil {
+	if err := h.useAll(ctx, &scale.ClusterScale, k.certificateEvery); err != nil {
 		return err
 	}
-	scale.WorkerIdle = idle
 	if err := k.change(ctx, h, samples, &scale.ClusterScale); err != nil {
 		return err
 	}
