@@ -12,9 +12,13 @@ import (
 	"time"
 )
 
-// maxAgain bounds how many tests are run again: where more fail, something is
-// broken, and running them again would only take time.
-const maxAgain = 10
+// Tests are run again for a part of the time that all have taken, at least for leastAgain.
+// A machine that stalls fails dozens of tests at once, which pass again in that time. Where
+// it is up before, something is broken.
+const (
+	partAgain  = 4
+	leastAgain = time.Minute
+)
 
 // A runner runs `go test` with arguments and one more variable in its environment, and
 // gives its events to a summary. It returns the processor's time that was used. An error is
@@ -44,16 +48,16 @@ func goTest(s *summary, arguments []string, variable string) (time.Duration, err
 	return command.ProcessState.UserTime() + command.ProcessState.SystemTime(), errors.Join(readErr, err)
 }
 
-// runAgain runs each test that failed once more, alone. A package that ended
-// before its tests had is run again as a whole, since nothing is known of the
-// tests that it did not come to.
-func (s *summary) runAgain(test runner) {
+// runAgain runs each test that failed once more, alone, until the deadline. A package
+// that ended before its tests had is run again as a whole, since nothing is known of
+// the tests that it did not come to.
+func (s *summary) runAgain(test runner, deadline time.Time) {
 	failed := s.failures()
-	if len(failed) > maxAgain {
-		fmt.Fprintf(s.to, "more than %d tests failed: none is run again\n", maxAgain)
-		return
-	}
-	for _, t := range failed {
+	for i, t := range failed {
+		if time.Now().After(deadline) {
+			fmt.Fprintf(s.to, "no time is left to run %d failed tests again\n", len(failed)-i)
+			return
+		}
 		fmt.Fprintf(s.to, "again %s, alone\n", t)
 		again := newSummary(s.to)
 		of := s.packages[t.whole()].run
@@ -127,6 +131,18 @@ func (s *summary) merge(t test, again *summary) {
 	}
 	if !slices.Contains(first.counted(), "fail") {
 		first.action = "pass"
+	}
+}
+
+// printFailed lists what failed, since its output may be far above.
+func (s *summary) printFailed() {
+	failed := s.failures()
+	if len(failed) == 0 {
+		return
+	}
+	fmt.Fprintln(s.to, "failed:")
+	for _, t := range failed {
+		fmt.Fprintf(s.to, "        %s\n", t)
 	}
 }
 

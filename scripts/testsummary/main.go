@@ -9,12 +9,12 @@
 //
 // It shows each package's result, the output of what failed or was skipped, and
 // the attributes that tests have set. Each test that failed is run once more,
-// alone, after all others have ended; one that passes then is flaky and does not
-// fail the run.
+// alone, after all others have ended, for at most a quarter of the time that those took;
+// one that passes then is flaky and does not fail the run.
 //
 // At the end it lists the slowest tests and the flaky ones, and a table says where the
 // time went: a line for each stage of the file (see [readStages]) and for each run. Then come
-// the budget and what it compares with, and last, alone on a line, "N passed, N failed, N
+// the budget and what it compares with, what failed, and last, alone on a line, "N passed, N failed, N
 // skipped". It exits 1 if something failed, or, with CI=true in the environment, if
 // something was skipped other than by -short. A budget that is exceeded fails nothing, since machines differ.
 //
@@ -104,14 +104,16 @@ func summarize(to io.Writer, test runner, runs []run, o options) bool {
 	stages, err := readStages(o.stages)
 	s.stages = stages
 	s.complain(err)
+	begun := time.Now()
 	s.runAll(runs, test)
-	s.runAgain(test)
+	s.runAgain(test, time.Now().Add(max(leastAgain, time.Since(begun)/partAgain)))
 	if o.list {
 		s.printTests()
 	}
 	s.printSlowest(o.slowest)
 	s.printFlaky()
 	s.printStages(o.title, o.budget)
+	s.printFailed()
 	passed, failed, skipped := s.count()
 	fmt.Fprintf(to, "%d passed, %d failed, %d skipped\n", passed, failed, skipped)
 	return failed == 0 && passed > 0 && (skipped == 0 || !o.ci)

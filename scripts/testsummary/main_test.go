@@ -110,19 +110,50 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-func TestManyFailuresAreNotRunAgain(t *testing.T) {
+// A machine that stalls fails many tests at once.
+func TestManyFailuresAreRunAgain(t *testing.T) {
+	const tests = 50
 	runs := 0
-	text, ok := runOnce(t, func(s *summary, _ []string, _ string) (time.Duration, error) {
+	text, ok := runOnce(t, func(s *summary, arguments []string, _ string) (time.Duration, error) {
 		runs++
-		for i := range maxAgain + 1 {
-			s.take(event{Action: "fail", Package: "p", Test: fmt.Sprintf("Test%d", i)})
+		for i := range tests {
+			name := fmt.Sprintf("Test%d", i)
+			switch {
+			case runs == 1:
+				s.take(event{Action: "fail", Package: "p", Test: name})
+			case slices.Contains(arguments, "-run=^"+name+"$"):
+				s.take(event{Action: "pass", Package: "p", Test: name})
+			}
 		}
-		s.take(event{Action: "output", Package: "p", Output: "FAIL\n"})
-		s.take(event{Action: "fail", Package: "p"})
+		outcome := "pass"
+		if runs == 1 {
+			outcome = "fail"
+			s.take(event{Action: "output", Package: "p", Output: "FAIL\n"})
+		}
+		s.take(event{Action: outcome, Package: "p"})
 		return 0, nil
 	}, []string{"r:"}, options{})
-	if ok || runs != 1 || !strings.Contains(text, "\n0 passed, 11 failed, 0 skipped\n") {
+	if !ok || runs != 1+tests || !strings.Contains(text, "\n50 passed, 0 failed, 0 skipped\n") {
 		t.Errorf("%d runs:\n%s", runs, text)
+	}
+}
+
+func TestTimeToRunAgain(t *testing.T) {
+	var shown strings.Builder
+	s := newSummary(&shown)
+	s.run.name = "r"
+	if err := s.read(strings.NewReader(first)); err != nil {
+		t.Fatal(err)
+	}
+	s.runAgain(func(*summary, []string, string) (time.Duration, error) {
+		t.Error("a test is run again")
+		return 0, nil
+	}, time.Now().Add(-time.Second))
+	s.printFailed()
+	for _, want := range []string{"no time is left to run 3 failed tests again\n", "failed:\n        r: p TestCleanup\n        r: p TestParent\n        r: slow\n"} {
+		if !strings.Contains(shown.String(), want) {
+			t.Errorf("want %q in:\n%s", want, &shown)
+		}
 	}
 }
 
