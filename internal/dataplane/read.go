@@ -108,7 +108,7 @@ type GivenUp struct {
 }
 
 // A Cache is the set of units that a worker has decoded and holds. Bytes counts packed
-// bytes. Decoded is how often it has decoded one.
+// bytes, and what each unit takes beside them. Decoded is how often it has decoded one.
 type Cache struct {
 	Bytes   int64 `json:"bytes"`
 	Units   int64 `json:"units"`

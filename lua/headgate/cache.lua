@@ -1,4 +1,5 @@
--- A worker's decoded units of one kind, bounded by the bytes of their packed form.
+-- A worker's decoded units of one kind, bounded by bytes: those of their packed form and what
+-- each unit takes beside them.
 --
 -- Each unit takes part of its owner's share: a namespace, or "" for what belongs to none.
 -- When there is too much, the largest shares are cut to one and the same size. An owner
@@ -8,7 +9,7 @@ local _M = {}
 
 local pairs = pairs
 
--- The first values of an entry are the cache's own: its packed size, its owner's share, and
+-- The first values of an entry are the cache's own: its bytes, its owner's share, and
 -- whether it was used. What comes behind them, or has a name, is its user's.
 local BYTES, SHARE, USED = 1, 2, 3
 _M.BYTES = BYTES
@@ -20,7 +21,7 @@ local methods = {}
 local meta = { __index = methods }
 
 
--- new(bytes) -> cache: bytes bounds the packed size of what is held. One unit may be
+-- new(bytes) -> cache: bytes bounds what is held. One unit may be
 -- larger than that: the newest one is held until there is another.
 function _M.new(bytes)
     return setmetatable({ entries = {}, count = 0, bytes = 0, limit = bytes, shares = {}, owners = 0 }, meta)
@@ -101,8 +102,8 @@ local function cut(self, newest)
 end
 
 
--- Adds or replaces an entry: a table whose first three values are the cache's. bytes: its
--- packed size, more than 0. owner: a namespace, "" for none.
+-- Adds or replaces an entry: a table whose first three values are the cache's. bytes:
+-- more than 0. owner: a namespace, "" for none.
 function methods.put(self, name, entry, bytes, owner)
     self:drop(name)
     local share = share_of(self, owner)

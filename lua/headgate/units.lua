@@ -33,21 +33,24 @@ local FREE_CERTIFICATE = 0.0015
 local SMALL = 1024
 
 -- compile makes of a unit, which is JSON, what requests need, and raises an error if it
--- can't. Decoded units take about five times their packed size, and those with many short
--- paths up to nine times. A worker is to stay below 80 MB. The kinds and their letters are
--- those of internal/unit/kind.go: a test compares them.
+-- can't. Decoded units take about five times what the caches count, and those with many short
+-- paths up to nine times; before the collector runs, twice that. The kinds and their letters
+-- are those of internal/unit/kind.go: a test compares them.
 --   free: instead of FREE
+--   beside: what the cache counts beside the packed bytes, since small units take as much
+--     for their tables as for what is in them, and certificates are OpenSSL's as well
 --   follows: whether a newer version of what this worker has is decoded even if its
 --     owner's time is up: changes of endpoints are urgent
 local kinds = {
-    host = { letter = "h:", compile = require("headgate.host").compile, cache = cache.new(6 * MEGABYTE) },
-    name = { letter = "n:", compile = require("headgate.name").compile, cache = cache.new(2 * MEGABYTE) },
+    host = { letter = "h:", compile = require("headgate.host").compile, cache = cache.new(5 * MEGABYTE), beside = 50 },
+    name = { letter = "n:", compile = require("headgate.name").compile, cache = cache.new(2 * MEGABYTE), beside = 50 },
     backend = {
-        letter = "b:", compile = require("headgate.backend").compile, cache = cache.new(2 * MEGABYTE), follows = true,
+        letter = "b:", compile = require("headgate.backend").compile, cache = cache.new(3 * MEGABYTE), beside = 100,
+        follows = true,
     },
     certificate = {
         letter = "c:", compile = require("headgate.certificate_unit").compile, cache = cache.new(4 * MEGABYTE),
-        free = FREE_CERTIFICATE,
+        beside = 600, free = FREE_CERTIFICATE,
     },
     ocsp = { letter = "s:", compile = require("headgate.ocsp_unit").compile, cache = cache.new(2 * MEGABYTE) },
     -- Bytes in a format of their feature.
@@ -101,9 +104,9 @@ local function same_guards(a, b)
 end
 
 
--- What a decoded unit takes beyond what its payload suggests, in packed bytes.
-local function weight_of(value)
-    return type(value) == "table" and value.weight or 0
+-- What a cache counts for a unit.
+local function bytes_of(kind, key, payload, value)
+    return #payload + #key + (kinds[kind].beside or 0) + (type(value) == "table" and value.weight or 0)
 end
 
 
@@ -114,7 +117,7 @@ end
 
 -- decode makes an entry of a payload, nil if this worker can't use it. before:
 -- what the worker has of an older one. began: the clock before the payload was read.
--- -> entry, its packed size
+-- -> entry, what its cache counts
 local function decode(kind, name, key, payload, version, before, began)
     local needs, hash, _, _, owner = _M.split(version)
     if needs > settings.generation then
@@ -131,13 +134,14 @@ local function decode(kind, name, key, payload, version, before, began)
         return nil
     end
     broken[key] = nil
-    return new_entry(key, value, version), #payload + #key + weight_of(value)
+    return new_entry(key, value, version), bytes_of(kind, key, payload, value)
 end
 
 
 -- older is the entry of a worker that can't use a version: it stays with what it has.
 -- A unit that needs a newer configuration may have new guards, so it must be known that
--- what the worker has has the same ones. Else requests are answered 503. -> entry, its packed size
+-- what the worker has has the same ones. Else requests are answered 503. -> entry, what its
+-- cache counts
 local function older(key, entry, version)
     if not (entry and entry[VALUE]) or _M.split(version) > settings.generation
         and not same_guards(entry[HELD], version) then
@@ -262,7 +266,7 @@ function _M.with_endpoints(name, revision)
 end
 
 
--- What this worker holds: packed bytes, number of units; and how many it has decoded.
+-- What this worker holds: bytes as the caches count, number of units; and how many it has decoded.
 function _M.usage()
     local bytes, count = 0, 0
     for _, of in pairs(kinds) do

@@ -1,6 +1,7 @@
 package dataplane_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/test/featuretest"
 	"github.com/headgate/headgate/internal/test/headgatetest"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // A worker forgets what was not used, and of the owners that hold the most: others lose
@@ -68,5 +70,37 @@ return {
 		if got := r.Header.Get("X-Held"); got != want {
 			t.Errorf("after %s it holds %s, want %s", steps, got, want)
 		}
+	}
+}
+
+// Many small units count with what they take beside their bytes.
+func TestSmallUnitsCount(t *testing.T) {
+	t.Parallel()
+	g := headgatetest.StartBare(t, headgatetest.Options{Workers: 1})
+	startControl(t, g)
+	const (
+		hosts  = 100
+		beside = 50
+	)
+	var units []unit.Change
+	want := int64(0)
+	for i := range hosts {
+		name := fmt.Sprintf("host%d.test", i)
+		units = append(units,
+			unit.Change{Kind: unit.Host, Name: name, Version: "a1", Payload: []byte(`{"routes":[]}`)},
+			unit.Change{Kind: unit.Name, Name: name, Version: "a2", Payload: []byte(`{"host":"` + name + `"}`)})
+	}
+	push(t, g, units...)
+	for _, u := range units {
+		want += int64(len("h:")+len(u.Name)+len(u.Payload)) + beside
+	}
+	wantEcho(t, g.Get("control.test", "/"), "control")
+	before := g.State().Cache
+	for i := range hosts {
+		g.Get(fmt.Sprintf("host%d.test", i), "/").WantStatus(t, 404)
+	}
+	after := g.State().Cache
+	if got := after.Bytes - before.Bytes; got != want || after.Units-before.Units != int64(len(units)) {
+		t.Errorf("%d units count %d bytes, want %d and %d", after.Units-before.Units, got, len(units), want)
 	}
 }
