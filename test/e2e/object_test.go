@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/headgate/headgate/internal/test/headgatetest"
+	"github.com/headgate/headgate/test/e2e/clustertest"
 	"github.com/headgate/headgate/test/echo"
 )
 
@@ -115,7 +116,7 @@ type endpoint struct {
 // startEndpoint starts a backend that answers with its name.
 func (h *headgate) startEndpoint(name string) endpoint {
 	h.t.Helper()
-	listener := must[net.Listener](h)(h.cluster.Listen("tcp", "10.245.0.1:0"))
+	listener := must[net.Listener](h)(h.cluster.Listen("tcp", clustertest.LocalAddress(1)+":0"))
 	server := &http.Server{Handler: echo.Handler(name)}
 	go func() {
 		// It ends with the test.

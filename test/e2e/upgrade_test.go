@@ -153,8 +153,8 @@ func (u *upgrade) install() {
 	if err := os.WriteFile(filepath.Join(u.dir, "mine.yaml"), []byte(values), 0o600); err != nil {
 		u.t.Fatal(err)
 	}
-	u.balance("ingress-nginx", "10.245.80.1")
-	u.balance("headgate", "10.245.80.2")
+	u.balance("ingress-nginx", clustertest.LocalAddress(2))
+	u.balance("headgate", clustertest.LocalAddress(3))
 	u.shell("helm install ingress-nginx ingress-nginx/ingress-nginx --namespace ingress-nginx --create-namespace --values mine.yaml --wait --timeout 10m")
 	u.service = u.controllerService("ingress-nginx")
 }

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,6 +38,15 @@ const (
 	// wildcard address answers for four million endpoints of a test's EndpointSlices.
 	LocalRange = "10.128.0.0/10"
 )
+
+// LocalAddress is an address of LocalRange by its number, from 1.
+func LocalAddress(number int) string {
+	address := netip.MustParsePrefix(LocalRange).Addr()
+	for range number {
+		address = address.Next()
+	}
+	return address.String()
+}
 
 // startLimit bounds the time from start to a usable cluster, beside the time
 // that building the program takes.

@@ -207,7 +207,7 @@ func TestWithoutPods(t *testing.T) {
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Name: "hand-made"},
 		AddressType: discoveryv1.AddressTypeIPv4,
-		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.128.0.1"}}, {Addresses: []string{"10.191.255.254"}}},
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{LocalAddress(1)}}, {Addresses: []string{"10.191.255.254"}}},
 	}
 	if _, err := c.Client().DiscoveryV1().EndpointSlices(namespace).Create(t.Context(), slice, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
