@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// Tests are run again for a part of the time that all have taken, at least for leastAgain.
+// Tests are run again for a part of the time that all have taken, at least for minAgain.
 // A machine that stalls fails dozens of tests at once, which pass again in that time. Where
 // it is up before, something is broken.
 const (
-	partAgain  = 4
-	leastAgain = time.Minute
+	partAgain = 4
+	minAgain  = time.Minute
 )
 
 // A runner runs `go test` with arguments and one more variable in its environment, and

@@ -106,7 +106,7 @@ func summarize(to io.Writer, test runner, runs []run, o options) bool {
 	s.complain(err)
 	begun := time.Now()
 	s.runAll(runs, test)
-	s.runAgain(test, time.Now().Add(max(leastAgain, time.Since(begun)/partAgain)))
+	s.runAgain(test, time.Now().Add(max(minAgain, time.Since(begun)/partAgain)))
 	if o.list {
 		s.printTests()
 	}
