@@ -10,7 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headgate/headgate/internal/model/geo"
 	"github.com/headgate/headgate/internal/model/logging"
+	"github.com/headgate/headgate/internal/model/names"
 )
 
 // A Profile is the tuple of settings that NGINX takes only statically. Routes
@@ -40,6 +42,9 @@ type ProfileValue struct {
 	Text   string
 }
 
+// profileText is what the text of a value consists of.
+const profileText = "0123456789abcdef,"
+
 // String is the text or the number.
 func (v ProfileValue) String() string {
 	if v.Text != "" {
@@ -53,7 +58,7 @@ func (p Profile) With(values ...ProfileValue) Profile {
 	all := p.Values()
 	for _, v := range values {
 		all = slices.DeleteFunc(all, func(old ProfileValue) bool { return old.Name == v.Name })
-		if strings.Trim(v.Text, "0123456789abcdef,") != "" {
+		if strings.Trim(v.Text, profileText) != "" {
 			panic("model: a profile with the value " + v.Text)
 		}
 		if v.Number != 0 || v.Text != "" {
@@ -310,11 +315,11 @@ type Process struct {
 	// BackendServer lets the Server header of backends through.
 	BackendServer bool
 	// HiddenHeaders are headers of backends that no client gets.
-	HiddenHeaders HeaderNames
+	HiddenHeaders names.Headers
 	// SeesResponses has Lua see the header of every response, also of those without a route.
 	SeesResponses bool
-	// ReplacedHeaders are those of RequestHeaders that Lua sets.
-	ReplacedHeaders HeaderNames
+	// ReplacedHeaders are those of names.RequestHeaders that Lua sets.
+	ReplacedHeaders names.Headers
 	// Compression is how responses are compressed.
 	Compression Compression
 	// ShowsPages has paths of a host answer instead of errors: see @page in nginx.conf.
@@ -322,11 +327,11 @@ type Process struct {
 	// AddsHeaders has Lua add lines behind the headers of requests by HTTP.
 	AddsHeaders bool
 	// Geo has the addresses of clients looked up.
-	Geo Geo
+	Geo geo.Settings
 	// Upgrades are the protocols that backends may be asked to change to.
-	Upgrades Upgrades
+	Upgrades names.Upgrades
 	// FastCGIParameters are those that ConfigMaps may have besides the usual ones.
-	FastCGIParameters ParameterNames
+	FastCGIParameters names.Parameters
 	// Stapling sends OCSP responses with certificates. It is not in nginx.conf: a
 	// change needs no reload.
 	Stapling bool

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/headgate/headgate/internal/command/usage"
-	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/geo"
 	"github.com/headgate/headgate/internal/source/geodb"
 )
 
@@ -39,7 +39,7 @@ const domains = "GeoIP2-Domain"
 // checkGeoIP rejects editions that do not exist, and mirrors that can't be right.
 func (o *GeoIP) checkGeoIP() error {
 	known := []string{domains}
-	for _, edition := range model.GeoEditions() {
+	for _, edition := range geo.Editions() {
 		known = append(known, edition.String())
 	}
 	for _, edition := range o.editionList() {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"regexp"
 
+	"github.com/headgate/headgate/internal/model/geo"
 	"github.com/headgate/headgate/internal/model/logging"
 
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/model/directive"
 )
 
@@ -41,11 +41,11 @@ func formatFor(v feature.Values, out *feature.ProcessOut, escape logging.Escape)
 }
 
 // geoVariables are those that nginx.conf has.
-func geoVariables(g model.Geo) []string {
+func geoVariables(g geo.Settings) []string {
 	if !g.On {
 		return nil
 	}
-	return model.GeoVariables()
+	return geo.Variables()
 }
 
 // optionsFor is how NGINX writes to a target. What it does not take is left out.

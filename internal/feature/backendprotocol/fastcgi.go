@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/internal/model/names"
 	"github.com/headgate/headgate/internal/syntax/template"
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/model/resource"
 )
 
@@ -29,7 +29,7 @@ var (
 			"and those of the key " + allowedKey + ". " +
 			"If the ConfigMap does not exist, or a name or a value is invalid, the paths answer 503.",
 	}
-	allowedNames = feature.Setting[model.ParameterNames]{
+	allowedNames = feature.Setting[names.Parameters]{
 		Key: allowedKey, Parse: parseNames, Scope: feature.ScopeProcess,
 		Doc: "The names of parameters that fastcgi-params-configmap may set besides the usual ones, separated by commas.",
 	}
@@ -41,20 +41,20 @@ var byFastCGI = feature.Need{Setting: backendProtocol, What: "backend-protocol: 
 const allowedKey = "global-allowed-fastcgi-params"
 
 // parseNames leaves out the names that all ConfigMaps may have.
-func parseNames(text string) (model.ParameterNames, error) {
+func parseNames(text string) (names.Parameters, error) {
 	list, err := feature.List(text)
 	if err != nil {
-		return model.ParameterNames{}, err
+		return names.Parameters{}, err
 	}
 	usual := parameterNames()
 	list = slices.DeleteFunc(list, func(name string) bool { return slices.Contains(usual, name) })
 	usual = append(usual, lengthParameter)
 	for _, name := range list {
 		if i := slices.IndexFunc(usual, func(one string) bool { return strings.EqualFold(one, name) }); i >= 0 {
-			return model.ParameterNames{}, fmt.Errorf("%q: must not be %s, in upper or lower case", finding.Shorten(name), usual[i])
+			return names.Parameters{}, fmt.Errorf("%q: must not be %s, in upper or lower case", finding.Shorten(name), usual[i])
 		}
 	}
-	return model.NewParameterNames(list...)
+	return names.NewParameters(list...)
 }
 
 // parameterResources are what NGINX sends to FastCGI backends besides the usual parameters.

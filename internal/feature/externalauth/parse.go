@@ -11,6 +11,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/names"
 	"github.com/headgate/headgate/internal/syntax/address"
 	"github.com/headgate/headgate/internal/syntax/header"
 	"github.com/headgate/headgate/internal/syntax/template"
@@ -113,7 +114,7 @@ var parseRedirect = feature.TemplateOf(feature.Matching(`^[A-Za-z0-9._~/:,?&=$-]
 func parseParam(text string) (string, error) { return parsePlain(cmp.Or(text, "rd")) }
 
 // backendHeaders are headers that nginx.conf sets in requests to backends.
-func backendHeaders() []string { return append(model.RequestHeaders(), "proxy") }
+func backendHeaders() []string { return append(names.RequestHeaders(), "proxy") }
 
 func checkName(name string) error {
 	if !header.IsName(name) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/geo"
 )
 
 // maxMinutes is a day: databases change less often.
@@ -48,7 +48,7 @@ func process(v feature.Values, out *feature.ProcessOut) {
 	}
 	g.Rereads = time.Duration(rereads.Get(v)) * time.Minute
 	known := v.GeoDatabases()
-	for _, edition := range model.GeoEditions() {
+	for _, edition := range geo.Editions() {
 		at := slices.IndexFunc(known, func(d feature.GeoDatabase) bool { return d.Edition == edition.String() })
 		if at < 0 {
 			continue
@@ -62,7 +62,7 @@ func process(v feature.Values, out *feature.ProcessOut) {
 			out.Warn(use, finding.MissingObject, fmt.Sprintf("%s: %s", edition, d.Problem), effect)
 		}
 		if d.Digest != "" {
-			g.Databases = append(g.Databases, model.GeoDatabase{Edition: edition, Digest: d.Digest})
+			g.Databases = append(g.Databases, geo.Database{Edition: edition, Digest: d.Digest})
 		}
 	}
 }

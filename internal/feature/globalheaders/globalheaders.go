@@ -12,7 +12,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/names"
 	"github.com/headgate/headgate/internal/model/prediction"
 	"github.com/headgate/headgate/internal/syntax/header"
 	"github.com/headgate/headgate/internal/syntax/template"
@@ -113,7 +113,7 @@ func (p *policy) forRequests(v feature.Values, out *feature.ProcessOut) {
 	var replaced []string
 	for _, key := range l.names() {
 		problem := refusedRequestHeader(key)
-		if from := out.Process.ClientAddress.For; !from.IsZero() && strings.EqualFold(from.String(), key) && !header.Has(model.RequestHeaders(), key) {
+		if from := out.Process.ClientAddress.For; !from.IsZero() && strings.EqualFold(from.String(), key) && !header.Has(names.RequestHeaders(), key) {
 			// NGINX may read it again, on the jump to a profile.
 			problem = "the addresses of clients are taken from this header"
 		}
@@ -125,15 +125,15 @@ func (p *policy) forRequests(v feature.Values, out *feature.ProcessOut) {
 		if err != nil {
 			l.warn(out, key, err.Error(), "requests to backends do not have this header")
 		}
-		if lower := strings.ToLower(key); header.Has(model.RequestHeaders(), key) {
+		if lower := strings.ToLower(key); header.Has(names.RequestHeaders(), key) {
 			replaced = append(replaced, lower)
-			p.Variables = append(p.Variables, pair{model.HeaderVariable(lower), value})
+			p.Variables = append(p.Variables, pair{names.HeaderVariable(lower), value})
 			continue
 		}
 		p.Requests = append(p.Requests, pair{key, value})
 	}
 	// They are names of RequestHeaders.
-	out.Process.ReplacedHeaders, _ = model.NewHeaderNames(replaced...)
+	out.Process.ReplacedHeaders, _ = names.NewHeaders(replaced...)
 }
 
 // forResponses reads the headers for clients. What is invalid is left out.

@@ -10,6 +10,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/globalheaders"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/names"
 	"github.com/headgate/headgate/internal/syntax/header"
 )
 
@@ -71,7 +72,7 @@ func FuzzHeader(f *testing.F) {
 			}
 		}
 		for _, replaced := range p.ReplacedHeaders.Names() {
-			if !header.Has(model.RequestHeaders(), replaced) {
+			if !header.Has(names.RequestHeaders(), replaced) {
 				t.Errorf("%q is replaced in nginx.conf", replaced)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/names"
 	"github.com/headgate/headgate/internal/syntax/quantity"
 )
 
@@ -59,7 +60,7 @@ var (
 		Key: "allow-backend-server-header", Parse: feature.Bool, Scope: feature.ScopeProcess,
 		Doc: "Keeps the Server header of backends in responses.",
 	}
-	hiddenHeaders = feature.Setting[model.HeaderNames]{
+	hiddenHeaders = feature.Setting[names.Headers]{
 		Key: "hide-headers", Parse: parseHeaders, OnInvalid: feature.UseStrictest, Scope: feature.ScopeProcess,
 		Doc: "Headers that are removed from the responses of backends, separated by commas. Headgate still reads them in responses of auth services.",
 	}
@@ -91,7 +92,7 @@ var (
 		Key: "upstream-keepalive-timeout", Default: 60 * time.Second, Parse: quantity.Seconds(1, maxSeconds), Scope: feature.ScopeProcess,
 		Doc: "Maximum number of seconds that a connection to an endpoint can be idle.",
 	}
-	upgrades = feature.Setting[model.Upgrades]{
+	upgrades = feature.Setting[names.Upgrades]{
 		Key: "upgrade-protocols", Default: websocket(), Parse: parseUpgrades, Scope: feature.ScopeProcess,
 		Doc: "Protocols that clients may ask backends to change to by the header Upgrade, separated by commas. For others, the header is removed.",
 	}
@@ -107,28 +108,28 @@ const (
 )
 
 // parseHeaders returns beside an error what can be hidden.
-func parseHeaders(text string) (model.HeaderNames, error) {
+func parseHeaders(text string) (names.Headers, error) {
 	list, err := feature.List(text)
 	if err == nil && len(list) > maxHeaders {
 		list, err = list[:maxHeaders], fmt.Errorf("must be at most %d headers", maxHeaders)
 	}
-	names, bad := model.NewHeaderNames(list...)
-	return names, cmp.Or(err, bad)
+	headers, bad := names.NewHeaders(list...)
+	return headers, cmp.Or(err, bad)
 }
 
-func parseUpgrades(text string) (model.Upgrades, error) {
-	names, err := feature.List(text)
-	if err == nil && len(names) > maxUpgrades {
+func parseUpgrades(text string) (names.Upgrades, error) {
+	list, err := feature.List(text)
+	if err == nil && len(list) > maxUpgrades {
 		err = fmt.Errorf("must be at most %d protocols", maxUpgrades)
 	}
 	if err != nil {
-		return model.Upgrades{}, err
+		return names.Upgrades{}, err
 	}
-	return model.NewUpgrades(names...)
+	return names.NewUpgrades(list...)
 }
 
-func websocket() model.Upgrades {
-	u, err := model.NewUpgrades("websocket")
+func websocket() names.Upgrades {
+	u, err := names.NewUpgrades("websocket")
 	if err != nil {
 		panic(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/names"
 	"github.com/headgate/headgate/internal/model/resource"
 )
 
@@ -46,7 +46,7 @@ func indexOf(list []parameter, name string) int {
 }
 
 // withParameters declares those that the administrator allows, with variables of their names.
-func withParameters(r resource.Resources, names model.ParameterNames) resource.Resources {
+func withParameters(r resource.Resources, names names.Parameters) resource.Resources {
 	r.Variables, r.Parameters = slices.Clone(r.Variables), slices.Clone(r.Parameters)
 	for _, name := range names.Names() {
 		v := resource.NewName("hg_fastcgi_" + strings.ToLower(name))

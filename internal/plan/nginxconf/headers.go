@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/names"
 	"github.com/headgate/headgate/internal/model/resource"
 )
 
@@ -71,7 +72,7 @@ func (h headers) Last() string {
 	if !h.adds {
 		return ""
 	}
-	return h.Header("X-Scheme", "$"+model.HeaderVariable(lastHeader))
+	return h.Header("X-Scheme", "$"+names.HeaderVariable(lastHeader))
 }
 
 // Lines are the directives of all headers but the last one.
@@ -83,7 +84,7 @@ func (h headers) Lines() []string {
 		case h.adds && name == lastHeader:
 			continue
 		case slices.Contains(h.replaced, name):
-			value = "$" + model.HeaderVariable(name)
+			value = "$" + names.HeaderVariable(name)
 		case h.FastCGI() && name == "x-request-id":
 			continue
 		case h.FastCGI() && name == "x-forwarded-for":
@@ -110,7 +111,7 @@ func replacedVariables(p model.Process) []variable {
 	for _, name := range replacedHeaders(p) {
 		i := slices.IndexFunc(setHeaders(address{p.ClientAddress}), func(h setHeader) bool { return strings.ToLower(h.name) == name })
 		if i >= 0 {
-			list = append(list, variable{resource.NewName(model.HeaderVariable(name)), resource.Line, setHeaders(address{p.ClientAddress})[i].value})
+			list = append(list, variable{resource.NewName(names.HeaderVariable(name)), resource.Line, setHeaders(address{p.ClientAddress})[i].value})
 		}
 	}
 	return list

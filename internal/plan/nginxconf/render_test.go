@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/internal/model/names"
 	"github.com/headgate/headgate/internal/nginx/rundir"
 	"github.com/headgate/headgate/internal/plan/nginxconf"
 
@@ -75,20 +76,20 @@ func withAccess(p model.Profile) model.Profile {
 	return p
 }
 
-func upgrades(names ...string) model.Upgrades {
-	u, err := model.NewUpgrades(names...)
+func upgrades(list ...string) names.Upgrades {
+	u, err := names.NewUpgrades(list...)
 	if err != nil {
 		panic(err)
 	}
 	return u
 }
 
-func hiddenHeaders() model.HeaderNames {
-	names, err := model.NewHeaderNames("X-Powered-By", "x_one", "X-POWERED-BY")
+func hiddenHeaders() names.Headers {
+	headers, err := names.NewHeaders("X-Powered-By", "x_one", "X-POWERED-BY")
 	if err != nil {
 		panic(err)
 	}
-	return names
+	return headers
 }
 
 func usualProcess() model.Process {
@@ -202,7 +203,7 @@ func renderCases(t testing.TB) []renderCase {
 		}, nil, dictionaries},
 		{"headers", func(_ *nginxconf.Environment, g *model.Globals) {
 			g.Process.SeesResponses, g.Process.OriginalURI = true, true
-			g.Process.ReplacedHeaders, _ = model.NewHeaderNames("X-Forwarded-For", "X-Forwarded-Proto", "X-Request-ID")
+			g.Process.ReplacedHeaders, _ = names.NewHeaders("X-Forwarded-For", "X-Forwarded-Proto", "X-Request-ID")
 		}, []model.Profile{by(model.GRPC, false)}, dictionaries},
 		{"error-log", func(_ *nginxconf.Environment, g *model.Globals) {
 			g.Process.ErrorLog.Level, _ = logging.NewErrorLevel("warn")

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/geo"
 )
 
 // A Template is a parsed text with variables. The data plane fills it in for each
@@ -91,7 +91,7 @@ func parse(text string, names bool, further []string) (Template, error) {
 			piece, ok = Piece{Variable: name}, true
 		}
 		if !ok && strings.HasPrefix(name, geoPrefix) {
-			return nil, fmt.Errorf("variable $%s is not supported: must be one of $%s", finding.Cut(name, finding.MaxValue), strings.Join(model.GeoVariables(), ", $"))
+			return nil, fmt.Errorf("variable $%s is not supported: must be one of $%s", finding.Cut(name, finding.MaxValue), strings.Join(geo.Variables(), ", $"))
 		}
 		if !ok {
 			return nil, fmt.Errorf("variable $%s is not supported: must be one of $%s, $arg_NAME, $cookie_NAME and $http_NAME",
@@ -103,11 +103,11 @@ func parse(text string, names bool, further []string) (Template, error) {
 	return t, nil
 }
 
-// geoPrefix is that of the variables of model.GeoVariables, which are empty unless addresses of clients are looked up.
+// geoPrefix is that of the variables of geo.Variables, which are empty unless addresses of clients are looked up.
 const geoPrefix = "geoip2_"
 
 func variable(name string, names bool) (Piece, bool) {
-	if slices.Contains(variables, name) || strings.HasPrefix(name, geoPrefix) && slices.Contains(model.GeoVariables(), name) {
+	if slices.Contains(variables, name) || strings.HasPrefix(name, geoPrefix) && slices.Contains(geo.Variables(), name) {
 		return Piece{Variable: name}, true
 	}
 	for _, kind := range []string{"arg", "cookie", "http"} {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/internal/model/geo"
 	"github.com/headgate/headgate/internal/nginx/rundir"
 	"github.com/headgate/headgate/internal/plan/nginxconf"
 
@@ -27,7 +28,6 @@ import (
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/observe/expiry"
 	"github.com/headgate/headgate/internal/observe/metrics"
@@ -177,7 +177,7 @@ const annotationPrefix = "nginx.ingress.kubernetes.io"
 func (g *Instance) geoDatabases(o Options, log *slog.Logger) *geodb.Folder {
 	s := geodb.Settings{Path: o.GeoDatabases, Copies: g.RunDir.GeoDatabases(), Interval: 20 * time.Millisecond, Log: log}
 	if o.GeoDatabases != "" {
-		for _, edition := range model.GeoEditions() {
+		for _, edition := range geo.Editions() {
 			s.Editions = append(s.Editions, edition.String())
 		}
 	}

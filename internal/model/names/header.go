@@ -1,4 +1,7 @@
-package model
+// Package names has lists of names that nginx.conf may have: headers, protocols, parameters.
+//
+// It must not know what they are used for.
+package names
 
 import (
 	"cmp"
@@ -8,13 +11,13 @@ import (
 	"strings"
 )
 
-// HeaderNames are names of headers.
-type HeaderNames struct{ names string }
+// Headers are names of headers.
+type Headers struct{ names string }
 
 var headerNameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// NewHeaderNames takes names in any case. Beside an error it returns the valid ones.
-func NewHeaderNames(names ...string) (HeaderNames, error) {
+// NewHeaders takes names in any case. Beside an error it returns the valid ones.
+func NewHeaders(names ...string) (Headers, error) {
 	var list []string
 	var err error
 	for _, name := range names {
@@ -25,13 +28,13 @@ func NewHeaderNames(names ...string) (HeaderNames, error) {
 		list = append(list, strings.ToLower(name))
 	}
 	slices.Sort(list)
-	return HeaderNames{strings.Join(slices.Compact(list), " ")}, err
+	return Headers{strings.Join(slices.Compact(list), " ")}, err
 }
 
 // Names are the names in lower case.
-func (h HeaderNames) Names() []string { return strings.Fields(h.names) }
+func (h Headers) Names() []string { return strings.Fields(h.names) }
 
-func (h HeaderNames) String() string { return cmp.Or(strings.Join(h.Names(), ","), "none") }
+func (h Headers) String() string { return cmp.Or(strings.Join(h.Names(), ","), "none") }
 
 // HeaderVariable is the variable with the value of a header that Lua sets instead of
 // nginx.conf, for a name in lower case.

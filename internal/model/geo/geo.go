@@ -1,41 +1,46 @@
-package model
+// Package geo has what is looked up of clients' addresses: editions of databases, and the variables
+// that they give.
+//
+// It must not know where databases come from.
+package geo
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 )
 
-// Geo has NGINX look up the addresses of clients in databases.
-type Geo struct {
+// Settings have NGINX look up the addresses of clients in databases.
+type Settings struct {
 	On bool
 	// Databases are those that are there. A variable of several is of the first.
-	Databases []GeoDatabase
+	Databases []Database
 	// Rereads is how often NGINX looks whether a database is a new one. If it is 0, a new one takes a reload.
 	Rereads time.Duration
 }
 
-// A GeoDatabase is a database of an edition.
-type GeoDatabase struct {
-	Edition GeoEdition
+// A Database is a database of an edition.
+type Database struct {
+	Edition Edition
 	// Digest is that of its content.
 	Digest string
 }
 
-// A GeoEdition is a kind of database of MaxMind's.
-type GeoEdition struct{ name string }
+// A Edition is a kind of database of MaxMind's.
+type Edition struct{ name string }
 
-func (e GeoEdition) String() string { return e.name }
+func (e Edition) String() string { return e.name }
 
-// A GeoVariable is a variable of NGINX.
-type GeoVariable struct {
+// A Variable is a variable of NGINX.
+type Variable struct {
 	Name string
 	// Field is where the value is in a record, and Default what it is if there is none.
 	Field, Default string
 }
 
-// geoKinds are the variables of each kind of database: those of ingress-nginx.
-var geoKinds = map[string][]GeoVariable{
+// kinds are the variables of each kind of database: those of ingress-nginx.
+var kinds = map[string][]Variable{
 	"Country": {
 		{"geoip2_country_code", "country iso_code", ""}, {"geoip2_country_name", "country names en", ""}, {"geoip2_country_geoname_id", "country geoname_id", ""},
 		{"geoip2_continent_code", "continent code", ""}, {"geoip2_continent_name", "continent names en", ""}, {"geoip2_continent_geoname_id", "continent geoname_id", ""},
@@ -58,24 +63,24 @@ var geoKinds = map[string][]GeoVariable{
 	"Connection-Type": {{"geoip2_connection_type", "connection_type", ""}},
 }
 
-// GeoEditions are all editions. A variable of several databases is of the first one here.
-func GeoEditions() []GeoEdition {
-	return []GeoEdition{
+// Editions are all editions. A variable of several databases is of the first one here.
+func Editions() []Edition {
+	return []Edition{
 		{"GeoIP2-Country"}, {"GeoLite2-Country"}, {"GeoIP2-City"}, {"GeoLite2-City"}, {"GeoIP2-ASN"}, {"GeoLite2-ASN"}, {"GeoIP2-ISP"},
 		{"GeoIP2-Anonymous-IP"}, {"GeoIP2-Connection-Type"},
 	}
 }
 
 // Variables are those of the edition.
-func (e GeoEdition) Variables() []GeoVariable {
+func (e Edition) Variables() []Variable {
 	_, kind, _ := strings.Cut(e.name, "-")
-	return geoKinds[kind]
+	return kinds[kind]
 }
 
-// GeoVariables are the names of all variables, sorted.
-func GeoVariables() []string {
+// Variables are the names of all variables, sorted.
+func Variables() []string {
 	var names []string
-	for _, variables := range geoKinds {
+	for _, variables := range kinds {
 		for _, v := range variables {
 			names = append(names, v.Name)
 		}
@@ -85,8 +90,8 @@ func GeoVariables() []string {
 }
 
 // Of are the variables whose values are from a database.
-func (g Geo) Of(database GeoDatabase) []GeoVariable {
-	var own []GeoVariable
+func (g Settings) Of(database Database) []Variable {
+	var own []Variable
 	for _, v := range database.Edition.Variables() {
 		if g.first(v.Name) == database.Edition {
 			own = append(own, v)
@@ -96,19 +101,33 @@ func (g Geo) Of(database GeoDatabase) []GeoVariable {
 }
 
 // first is the edition that a variable is of, empty if no database has it.
-func (g Geo) first(variable string) GeoEdition {
+func (g Settings) first(variable string) Edition {
 	for _, d := range g.Databases {
-		if slices.ContainsFunc(d.Edition.Variables(), func(v GeoVariable) bool { return v.Name == variable }) {
+		if slices.ContainsFunc(d.Edition.Variables(), func(v Variable) bool { return v.Name == variable }) {
 			return d.Edition
 		}
 	}
-	return GeoEdition{}
+	return Edition{}
 }
 
 // Empty are the variables that no database has.
-func (g Geo) Empty() []string {
+func (g Settings) Empty() []string {
 	if !g.On {
 		return nil
 	}
-	return slices.DeleteFunc(GeoVariables(), func(name string) bool { return g.first(name) != GeoEdition{} })
+	return slices.DeleteFunc(Variables(), func(name string) bool { return g.first(name) != Edition{} })
+}
+
+// MarshalText is the name.
+func (e Edition) MarshalText() ([]byte, error) { return []byte(e.name), nil }
+
+// UnmarshalText reads what MarshalText made.
+func (e *Edition) UnmarshalText(text []byte) error {
+	for _, known := range Editions() {
+		if known.name == string(text) {
+			*e = known
+			return nil
+		}
+	}
+	return fmt.Errorf("%.60q: must be one of the editions %v", text, Editions())
 }

@@ -1,0 +1,349 @@
+// Package publish keeps the newest version of every resource, and gives each reader what
+// differs from what it has.
+//
+// A reader gets cuts: all that has changed since the last one, as it was at one time. So what a
+// resource refers to is there before it, and a slow reader gets the newest version of each
+// resource and never a queue of old ones. What a reader has, it knows itself: here it takes the
+// same memory however much that is.
+package publish
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/headgate/headgate/internal/unit"
+	"github.com/headgate/headgate/internal/unit/wire"
+)
+
+// A Change is a unit that was built: what package wire made of it, nil if there is no such unit
+// any more, and the namespace that it belongs to, empty for none.
+type Change struct {
+	unit.Key
+	Namespace string
+	Resources []wire.Resource
+}
+
+// A Store keeps resources. Its methods may be called by several goroutines.
+type Store struct {
+	mu      sync.Mutex
+	entries map[unit.Key]*entry
+	// first and last are the ends of the list of all entries, those that changed last at the end.
+	first, last *entry
+	at          uint64
+	gone        int
+	readers     map[*Reader]struct{}
+	// changed is closed at the next change.
+	changed chan struct{}
+}
+
+// An entry is a resource, or what is left of one.
+type entry struct {
+	wire.Resource
+	gone bool
+	// changed is when it last did.
+	changed uint64
+	// users are how many units of each namespace refer to it. A unit refers to itself.
+	users            map[string]int
+	previous, behind *entry
+	// namespace is that of a unit.
+	namespace string
+}
+
+// New is an empty Store.
+func New() *Store {
+	return &Store{entries: map[unit.Key]*entry{}, readers: map[*Reader]struct{}{}, changed: make(chan struct{})}
+}
+
+// Put publishes changes. Readers see all of them together.
+func (s *Store) Put(changes ...Change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.at
+	s.at++
+	for _, c := range changes {
+		s.put(c)
+	}
+	if s.last == nil || s.last.changed <= before {
+		s.at = before
+		return
+	}
+	s.forget()
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+func (s *Store) put(c Change) {
+	var before []unit.Key
+	var beforeIn string
+	if e := s.entries[c.Key]; e != nil && !e.gone {
+		before, beforeIn = append([]unit.Key{c.Key}, e.Refers...), e.namespace
+	}
+	var now []unit.Key
+	for _, r := range c.Resources {
+		now = append(now, r.Key)
+		s.set(r)
+		s.use(r.Key, c.Namespace, 1)
+	}
+	if len(c.Resources) > 0 {
+		s.entries[c.Key].namespace = c.Namespace
+	}
+	for _, key := range before {
+		s.use(key, beforeIn, -1)
+	}
+}
+
+// set sets what a resource is.
+func (s *Store) set(r wire.Resource) {
+	e := s.entries[r.Key]
+	if e == nil {
+		e = &entry{users: map[string]int{}}
+		s.entries[r.Key] = e
+	}
+	if e.gone {
+		e.gone = false
+		s.gone--
+	}
+	if e.Version != r.Version || e.changed == 0 {
+		e.Resource = r
+		s.touch(e)
+		return
+	}
+	// Bytes that are equal are kept once.
+	e.Refers = r.Refers
+}
+
+// use counts the units of a namespace that refer to a resource. One that nothing refers to is gone.
+func (s *Store) use(key unit.Key, namespace string, more int) {
+	e := s.entries[key]
+	was := e.users[namespace]
+	now := was + more
+	if now > 0 {
+		e.users[namespace] = now
+	} else {
+		delete(e.users, namespace)
+	}
+	if (was > 0) != (now > 0) {
+		// It may be for other readers than before.
+		s.touch(e)
+	}
+	if len(e.users) == 0 && !e.gone {
+		e.Resource, e.gone = wire.Resource{Key: key}, true
+		s.gone++
+	}
+}
+
+// touch puts an entry at the end of the list.
+func (s *Store) touch(e *entry) {
+	if e.changed > 0 {
+		s.unlink(e)
+	}
+	e.changed = s.at
+	e.previous, e.behind = s.last, nil
+	if s.last != nil {
+		s.last.behind = e
+	} else {
+		s.first = e
+	}
+	s.last = e
+}
+
+func (s *Store) unlink(e *entry) {
+	if e.previous != nil {
+		e.previous.behind = e.behind
+	} else {
+		s.first = e.behind
+	}
+	if e.behind != nil {
+		e.behind.previous = e.previous
+	} else {
+		s.last = e.previous
+	}
+}
+
+// fewGone may be left: looking at all entries takes a while.
+const fewGone = 1000
+
+// forget drops what is gone for all readers. The slowest one would keep all of it, for as long as
+// it does not read, and has to begin again if that is much.
+func (s *Store) forget() {
+	if s.gone <= max(fewGone, len(s.entries)/4) {
+		return
+	}
+	slowest := s.slowest()
+	s.forgetUntil(slowest)
+	if s.gone <= max(fewGone, len(s.entries)/2) {
+		return
+	}
+	for r := range s.readers {
+		if r.at == slowest {
+			r.late = true
+			delete(s.readers, r)
+		}
+	}
+	s.forgetUntil(s.slowest())
+}
+
+// slowest is up to when all readers have all changes.
+func (s *Store) slowest() uint64 {
+	at := s.at
+	for r := range s.readers {
+		at = min(at, r.at)
+	}
+	return at
+}
+
+func (s *Store) forgetUntil(at uint64) {
+	for e := s.first; e != nil && e.changed <= at; e = e.behind {
+		if e.gone {
+			s.unlink(e)
+			delete(s.entries, e.Key)
+			s.gone--
+		}
+	}
+}
+
+// A Size is what a Store has.
+type Size struct {
+	Resources int
+	Bytes     int64
+	Readers   int
+}
+
+// Size adds up what it has.
+func (s *Store) Size() Size {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	size := Size{Readers: len(s.readers)}
+	for e := s.first; e != nil; e = e.behind {
+		if !e.gone {
+			size.Resources++
+			size.Bytes += int64(len(e.Bytes))
+		}
+	}
+	return size
+}
+
+// A Reader follows a Store. It is used by one goroutine.
+type Reader struct {
+	store *Store
+	takes func(namespace string) bool
+	// at is up to when it has all changes.
+	at uint64
+	// held are the versions that it has, nil once it has got the first cut.
+	held map[unit.Key]string
+	late bool
+}
+
+// Reader returns a Reader for one who holds some versions already. takes says of which
+// namespaces it gets units, and what these refer to; what belongs to none, it gets always.
+func (s *Store) Reader(held map[unit.Key]string, takes func(namespace string) bool) *Reader {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if held == nil {
+		held = map[unit.Key]string{}
+	}
+	r := &Reader{store: s, takes: takes, held: held}
+	s.readers[r] = struct{}{}
+	return r
+}
+
+// Close ends it.
+func (r *Reader) Close() {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	delete(r.store.readers, r)
+}
+
+// A Cut is what a reader lacks: resources with all that they refer to before them, and then what
+// is gone, in the opposite order.
+type Cut struct {
+	Resources []wire.Resource
+	Gone      []unit.Key
+}
+
+// ErrLate means that a reader must begin again: it was away for so long that it is not known any more
+// what is gone meanwhile.
+var ErrLate = errors.New("the reader was too late")
+
+// Next waits until something differs from what the reader has. The first one may be empty: then it
+// has everything.
+func (r *Reader) Next(ctx context.Context) (Cut, error) {
+	for {
+		cut, changed, err := r.cut()
+		if err != nil || changed == nil {
+			return cut, err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return Cut{}, fmt.Errorf("wait for changes: %w", ctx.Err())
+		}
+	}
+}
+
+// cut is the next Cut, or what to wait for.
+func (r *Reader) cut() (cut Cut, changed <-chan struct{}, err error) {
+	s := r.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case r.late:
+		return Cut{}, nil, ErrLate
+	case r.held != nil:
+		cut = r.first()
+	case s.at > r.at:
+		cut = r.since()
+	}
+	isFirst := r.held != nil
+	r.at, r.held = s.at, nil
+	if !isFirst && len(cut.Resources)+len(cut.Gone) == 0 {
+		return Cut{}, s.changed, nil
+	}
+	slices.SortFunc(cut.Resources, func(a, b wire.Resource) int { return a.Key.Compare(b.Key) })
+	slices.SortFunc(cut.Gone, func(a, b unit.Key) int { return cmp.Or(b.Kind.Compare(a.Kind), cmp.Compare(a.Name, b.Name)) })
+	return cut, nil, nil
+}
+
+func (r *Reader) first() (cut Cut) {
+	for e := r.store.first; e != nil; e = e.behind {
+		if !r.gets(e) {
+			continue
+		}
+		if r.held[e.Key] != e.Version {
+			cut.Resources = append(cut.Resources, e.Resource)
+		}
+		delete(r.held, e.Key)
+	}
+	for key := range r.held {
+		cut.Gone = append(cut.Gone, key)
+	}
+	return cut
+}
+
+func (r *Reader) since() (cut Cut) {
+	for e := r.store.last; e != nil && e.changed > r.at; e = e.previous {
+		if r.gets(e) {
+			cut.Resources = append(cut.Resources, e.Resource)
+		} else {
+			cut.Gone = append(cut.Gone, e.Key)
+		}
+	}
+	return cut
+}
+
+// gets reports whether a resource is for the reader.
+func (r *Reader) gets(e *entry) bool {
+	if e.gone {
+		return false
+	}
+	for namespace := range e.users {
+		if namespace == "" || r.takes == nil || r.takes(namespace) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,230 @@
+package xds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/headgate/headgate/internal/unit"
+	"github.com/headgate/headgate/internal/unit/publish"
+)
+
+// An Edge is who asks for units.
+type Edge struct {
+	// Name is unique among edges at one time.
+	Name string
+	// Takes says of which namespaces it gets units; nil for all.
+	Takes func(namespace string) bool
+}
+
+// A Server serves what a Store has. It is a service of gRPC.
+type Server struct {
+	discovery.UnimplementedAggregatedDiscoveryServiceServer
+	// Store has the resources.
+	Store *publish.Store
+	// Identify says who has opened a stream, by its credentials.
+	Identify func(context.Context) (Edge, error)
+	// Acknowledged is called for each cut that an edge has, with why it rejected it, nil if it did not. It
+	// must not block. It may be nil.
+	Acknowledged func(edge string, cut int, err error)
+}
+
+// Stream is the aggregated stream of one edge.
+type Stream = discovery.AggregatedDiscoveryService_DeltaAggregatedResourcesServer
+
+// DeltaAggregatedResources serves an edge until its stream ends.
+func (s *Server) DeltaAggregatedResources(stream Stream) error {
+	edge, err := s.Identify(stream.Context())
+	if err != nil {
+		return status.Error(codes.PermissionDenied, err.Error())
+	}
+	held, err := subscriptions(stream)
+	if err != nil {
+		return err
+	}
+	reader := s.Store.Reader(held, edge.Takes)
+	defer reader.Close()
+	to := sender{stream: stream}
+	answers := receive(stream)
+	for cut := 1; ; cut++ {
+		changes, err := reader.Next(stream.Context())
+		if errors.Is(err, publish.ErrLate) {
+			return status.Error(codes.Aborted, err.Error())
+		}
+		if err != nil {
+			return status.FromContextError(stream.Context().Err()).Err()
+		}
+		if err := to.cut(cut, changes); err != nil {
+			return err
+		}
+		rejected, err := await(stream.Context(), answers, to.nonce())
+		if err != nil {
+			return err
+		}
+		if s.Acknowledged != nil {
+			s.Acknowledged(edge.Name, cut, rejected)
+		}
+	}
+}
+
+// subscriptions reads a request for each type that the edge knows, and returns what it holds.
+func subscriptions(stream Stream) (map[unit.Key]string, error) {
+	held := map[unit.Key]string{}
+	waits := map[string]bool{}
+	for first := true; first || len(waits) > 0; first = false {
+		request, err := stream.Recv()
+		if err != nil {
+			return nil, err
+		}
+		if first {
+			if waits, err = announced(request); err != nil {
+				return nil, err
+			}
+		}
+		delete(waits, request.TypeUrl)
+		kind, ok := kindOf(request.TypeUrl)
+		if !ok {
+			continue
+		}
+		for name, version := range request.InitialResourceVersions {
+			held[kind.Key(name)] = version
+		}
+	}
+	return held, nil
+}
+
+// announced are the types that an edge says it will subscribe to.
+func announced(request *discovery.DeltaDiscoveryRequest) (map[string]bool, error) {
+	fields := request.GetNode().GetMetadata().GetFields()
+	if schema := int(fields[schemaField].GetNumberValue()); schema < Schema-1 || schema > Schema+1 || schema < 1 {
+		return nil, status.Errorf(codes.FailedPrecondition, "the edge has schema %d, and this control %d: they must not differ by more than one", schema, Schema)
+	}
+	list := map[string]bool{}
+	for _, value := range fields[typesField].GetListValue().GetValues() {
+		list[value.GetStringValue()] = true
+	}
+	for _, kind := range kinds() {
+		if !list[typeOf(kind)] {
+			return nil, status.Errorf(codes.FailedPrecondition, "the edge knows no units of the kind %s", kind)
+		}
+	}
+	if !list[cutType] {
+		return nil, status.Errorf(codes.FailedPrecondition, "the edge does not subscribe to %s", cutType)
+	}
+	return list, nil
+}
+
+// receive passes on what an edge answers. The channel is closed when the stream ends.
+func receive(stream Stream) <-chan *discovery.DeltaDiscoveryRequest {
+	answers := make(chan *discovery.DeltaDiscoveryRequest)
+	go func() {
+		defer close(answers)
+		for {
+			request, err := stream.Recv()
+			if err != nil {
+				return
+			}
+			select {
+			case answers <- request:
+			case <-stream.Context().Done():
+				return
+			}
+		}
+	}()
+	return answers
+}
+
+// await waits until the response with a nonce is acknowledged, or rejected for a reason.
+func await(ctx context.Context, answers <-chan *discovery.DeltaDiscoveryRequest, nonce string) (rejected, err error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, status.FromContextError(ctx.Err()).Err()
+		case answer, ok := <-answers:
+			switch {
+			case !ok:
+				return nil, io.EOF
+			case answer.ErrorDetail != nil && answer.ResponseNonce != nonce:
+				// Nothing that refers to it would be of use.
+				return nil, status.Errorf(codes.Aborted, "the edge rejects %s: %s", answer.TypeUrl, answer.ErrorDetail.Message)
+			case answer.ResponseNonce != nonce:
+			case answer.ErrorDetail != nil:
+				return errors.New(answer.ErrorDetail.Message), nil
+			default:
+				return nil, nil
+			}
+		}
+	}
+}
+
+// A sender sends responses on one stream.
+type sender struct {
+	stream Stream
+	sent   int
+}
+
+// nonce is that of the last response.
+func (s *sender) nonce() string { return strconv.Itoa(s.sent) }
+
+func (s *sender) send(response *discovery.DeltaDiscoveryResponse) error {
+	s.sent++
+	response.Nonce = s.nonce()
+	if err := s.stream.Send(response); err != nil {
+		return fmt.Errorf("send %s: %w", response.TypeUrl, err)
+	}
+	return nil
+}
+
+// cut sends what has changed, a kind after the other, and the end.
+func (s *sender) cut(number int, c publish.Cut) error {
+	version := strconv.Itoa(number)
+	response, size := (*discovery.DeltaDiscoveryResponse)(nil), 0
+	flush := func() error {
+		if response == nil {
+			return nil
+		}
+		ready := response
+		response, size = nil, 0
+		return s.send(ready)
+	}
+	begin := func(kind unit.Kind, more int) error {
+		if response != nil && (response.TypeUrl != typeOf(kind) || size+more > maxResponse) {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		if response == nil {
+			response = &discovery.DeltaDiscoveryResponse{TypeUrl: typeOf(kind), SystemVersionInfo: version}
+		}
+		size += more
+		return nil
+	}
+	for _, r := range c.Resources {
+		if err := begin(r.Kind, len(r.Name)+len(r.Bytes)); err != nil {
+			return err
+		}
+		response.Resources = append(response.Resources, &discovery.Resource{
+			Name: r.Name, Version: r.Version, Resource: &anypb.Any{TypeUrl: typeOf(r.Kind), Value: r.Bytes},
+		})
+	}
+	for _, key := range c.Gone {
+		if err := begin(key.Kind, len(key.Name)); err != nil {
+			return err
+		}
+		response.RemovedResources = append(response.RemovedResources, key.Name)
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	return s.send(&discovery.DeltaDiscoveryResponse{
+		TypeUrl: cutType, SystemVersionInfo: version,
+		Resources: []*discovery.Resource{{Name: cutName, Version: version, Resource: &anypb.Any{TypeUrl: cutType}}},
+	})
+}

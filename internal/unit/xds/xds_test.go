@@ -1,0 +1,262 @@
+package xds_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/headgate/headgate/internal/unit"
+	"github.com/headgate/headgate/internal/unit/publish"
+	"github.com/headgate/headgate/internal/unit/wire"
+	"github.com/headgate/headgate/internal/unit/xds"
+)
+
+// A control serves a store to edges in this process.
+type control struct {
+	*publish.Store
+	server   *grpc.Server
+	listener *bufconn.Listener
+
+	mu       sync.Mutex
+	cuts     map[string]int
+	rejected []string
+}
+
+func start(t *testing.T, takes func(string) bool) *control {
+	c := &control{Store: publish.New(), server: grpc.NewServer(grpc.MaxRecvMsgSize(xds.MaxMessage)), listener: bufconn.Listen(1 << 16), cuts: map[string]int{}}
+	discovery.RegisterAggregatedDiscoveryServiceServer(c.server, &xds.Server{
+		Store: c.Store,
+		Identify: func(ctx context.Context) (xds.Edge, error) {
+			name := metadata.ValueFromIncomingContext(ctx, "edge")
+			if len(name) == 0 {
+				return xds.Edge{}, errors.New("no name")
+			}
+			return xds.Edge{Name: name[0], Takes: takes}, nil
+		},
+		Acknowledged: func(edge string, cut int, err error) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.cuts[edge] = cut
+			if err != nil {
+				c.rejected = append(c.rejected, err.Error())
+			}
+		},
+	})
+	go func() { _ = c.server.Serve(c.listener) }()
+	t.Cleanup(c.server.Stop)
+	return c
+}
+
+func (c *control) connect(t *testing.T) *grpc.ClientConn {
+	t.Helper()
+	connection, err := grpc.NewClient("passthrough:control", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return c.listener.DialContext(ctx) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { connection.Close() })
+	return connection
+}
+
+// An edge keeps what it gets.
+type edge struct {
+	name string
+	mu   sync.Mutex
+	has  map[unit.Key]string
+	// bytes are those that it has received.
+	bytes int
+	// hold, if it is not nil, is waited for before a cut is taken, and reject is why it is not.
+	hold   chan struct{}
+	reject error
+	ended  chan error
+	end    context.CancelFunc
+}
+
+func (c *control) follow(t *testing.T, e *edge) {
+	t.Helper()
+	if e.has == nil {
+		e.has = map[unit.Key]string{}
+	}
+	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(t.Context(), "edge", e.name))
+	e.end, e.ended = cancel, make(chan error, 1)
+	held := maps.Clone(e.has)
+	connection := c.connect(t)
+	go func() { e.ended <- xds.Follow(ctx, connection, e.name, held, e.take) }()
+}
+
+func (e *edge) take(ctx context.Context, cut publish.Cut) error {
+	if e.hold != nil {
+		select {
+		case <-e.hold:
+		case <-ctx.Done():
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, r := range cut.Resources {
+		e.has[r.Key] = r.Version
+		e.bytes += len(r.Bytes)
+	}
+	for _, key := range cut.Gone {
+		delete(e.has, key)
+	}
+	return e.reject
+}
+
+func (e *edge) versions() map[unit.Key]string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return maps.Clone(e.has)
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("waited in vain: ", what)
+		}
+	}
+}
+
+func change(kind unit.Kind, name, version string) publish.Change {
+	key := kind.Key(name)
+	return publish.Change{Key: key, Namespace: "n", Resources: []wire.Resource{{Key: key, Version: version, Bytes: []byte(strings.Repeat(version, 100))}}}
+}
+
+// Edges get everything, what changes, and after a new connection what differs.
+func TestEdgesFollow(t *testing.T) {
+	c := start(t, nil)
+	want := map[unit.Key]string{}
+	put := func(kind unit.Kind, name, version string) {
+		c.Put(change(kind, name, version))
+		want[kind.Key(name)] = version
+	}
+	for i := range 1000 {
+		put(unit.Host, fmt.Sprintf("%d.test", i), "1")
+		put(unit.Backend, fmt.Sprintf("n/%d/80", i), "1")
+	}
+	put(unit.Globals, unit.GlobalsName, "1")
+	edges := []*edge{{name: "a"}, {name: "b"}, {name: "c"}}
+	all := func() bool {
+		for _, e := range edges {
+			if !maps.Equal(e.versions(), want) {
+				return false
+			}
+		}
+		return true
+	}
+	for _, e := range edges {
+		c.follow(t, e)
+	}
+	eventually(t, "all edges have everything", all)
+	put(unit.Host, "7.test", "2")
+	c.Put(publish.Change{Key: unit.Host.Key("8.test")})
+	delete(want, unit.Host.Key("8.test"))
+	eventually(t, "all edges have the change", all)
+
+	edges[1].end()
+	<-edges[1].ended
+	put(unit.Host, "9.test", "3")
+	c.Put(publish.Change{Key: unit.Host.Key("10.test")})
+	delete(want, unit.Host.Key("10.test"))
+	edges[1].bytes = 0
+	c.follow(t, edges[1])
+	eventually(t, "the edge that was away has the change", all)
+	if edges[1].bytes != 100 {
+		t.Errorf("after a new connection, an edge got %d bytes: want those of one host", edges[1].bytes)
+	}
+	if got := c.Size().Readers; got != 3 {
+		t.Errorf("there are %d readers", got)
+	}
+}
+
+// A slow edge gets the newest version of each unit, and holds up no other one.
+func TestSlowEdge(t *testing.T) {
+	c := start(t, nil)
+	slow, quick := &edge{name: "slow", hold: make(chan struct{})}, &edge{name: "quick"}
+	c.follow(t, slow)
+	c.follow(t, quick)
+	for i := range 300 {
+		version := fmt.Sprint(i)
+		c.Put(change(unit.Backend, "n/web/80", version))
+		eventually(t, "the quick edge has the change", func() bool { return quick.versions()[unit.Backend.Key("n/web/80")] == version })
+	}
+	close(slow.hold)
+	eventually(t, "the slow edge has the newest version", func() bool { return slow.versions()[unit.Backend.Key("n/web/80")] == "299" })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cuts["slow"] > 4 {
+		t.Errorf("the slow edge had %d cuts: want the one that it waited with, and what was newest after it", c.cuts["slow"])
+	}
+}
+
+// An edge that can't use what it gets says why, and gets what comes next.
+func TestRejection(t *testing.T) {
+	c := start(t, nil)
+	e := &edge{name: "a", reject: errors.New("NGINX has no module for it")}
+	c.follow(t, e)
+	c.Put(change(unit.Host, "a.test", "1"))
+	eventually(t, "the rejection is known", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.rejected) > 0 && c.rejected[0] == "NGINX has no module for it"
+	})
+	c.Put(change(unit.Host, "a.test", "2"))
+	eventually(t, "the edge has the next version", func() bool { return e.versions()[unit.Host.Key("a.test")] == "2" })
+}
+
+// An edge gets the units of its namespaces.
+func TestOnlyItsNamespaces(t *testing.T) {
+	c := start(t, func(namespace string) bool { return namespace == "mine" })
+	e := &edge{name: "a"}
+	c.follow(t, e)
+	mine := change(unit.Host, "a.test", "1")
+	mine.Namespace = "mine"
+	c.Put(change(unit.Host, "b.test", "1"), mine)
+	eventually(t, "the edge has its unit", func() bool { return len(e.versions()) > 0 })
+	if got := e.versions(); len(got) != 1 || got[unit.Host.Key("a.test")] == "" {
+		t.Errorf("it has %v", got)
+	}
+}
+
+// Who is not known gets nothing, nor does an edge that lacks kinds, or has another schema.
+func TestWhoIsRefused(t *testing.T) {
+	c := start(t, nil)
+	connection := c.connect(t)
+	for name, o := range map[string]struct {
+		edge  string
+		first *discovery.DeltaDiscoveryRequest
+		want  codes.Code
+	}{
+		"no name":   {"", &discovery.DeltaDiscoveryRequest{}, codes.PermissionDenied},
+		"no schema": {"a", &discovery.DeltaDiscoveryRequest{}, codes.FailedPrecondition},
+	} {
+		ctx := t.Context()
+		if o.edge != "" {
+			ctx = metadata.AppendToOutgoingContext(ctx, "edge", o.edge)
+		}
+		stream, err := discovery.NewAggregatedDiscoveryServiceClient(connection).DeltaAggregatedResources(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// What is refused at once may end before that.
+		_ = stream.Send(o.first)
+		if _, err := stream.Recv(); status.Code(err) != o.want {
+			t.Errorf("%s: %v, want %v", name, err, o.want)
+		}
+	}
+}
