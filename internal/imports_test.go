@@ -221,7 +221,16 @@ var knows = []struct {
 	{"internal/plan/nginxconf", []string{"internal/model", "internal/model/directive", "internal/model/logging", "internal/model/names", "internal/model/resource", "internal/syntax/nginxsyntax", "internal/syntax/pcre"}, "it writes what it gets: when NGINX is reloaded is for plan"},
 	{"internal/plan", []string{"internal/finding", "internal/model", "internal/model/directive", "internal/plan/nginxconf", "internal/unit"}, "plan turns the model into bytes: pass it values of package model"},
 	{"internal/controller/backlog", nil, "it says whose turn it is: what is built then is for the controller"},
-	{"internal/controller/budget", []string{"internal/model"}, "it counts: what is reloaded is for the controller"},
+	{
+		"internal/controller/edge",
+		[]string{
+			"internal/controller/edge/budget", "internal/controller/edge/worker", "internal/controller/retry", "internal/dataplane", "internal/feature", "internal/finding",
+			"internal/model", "internal/model/directive", "internal/nginx", "internal/nginx/rundir", "internal/observe/history", "internal/observe/metrics",
+			"internal/observe/tracing", "internal/observe/tracker", "internal/observe/traffic", "internal/plan", "internal/plan/nginxconf", "internal/unit",
+		},
+		"it has NGINX serve what was built: where that comes from is for its Builder",
+	},
+	{"internal/controller/edge/budget", []string{"internal/model"}, "it counts: what is reloaded is for the controller"},
 	{"internal/controller/fakecertificate", []string{"internal/model"}, "it makes a certificate: which names show it is for build"},
 	{"internal/controller/retry", nil, "it says when: what is tried again is for its callers"},
 	{
@@ -232,7 +241,7 @@ var knows = []struct {
 		},
 		"it has NGINX test what it gets: what follows is for build and the controller",
 	},
-	{"internal/controller/worker", []string{"internal/dataplane"}, "it counts processes: what waits for them is for the controller"},
+	{"internal/controller/edge/worker", []string{"internal/dataplane"}, "it counts processes: what waits for them is for the controller"},
 	{"internal/observe/traffic", []string{"internal/finding", "internal/model", "internal/observe/tracker"}, "it adds up reports: who fetches them is handed in"},
 	{"internal/observe/tracing", []string{"internal/model"}, "it exports what is reported: who fetches reports is handed in"},
 	{"internal/cluster/limitstore", nil, "it brings counters from replica to replica: how NGINX is asked is handed in"},
@@ -286,8 +295,8 @@ var forbidden = []struct {
 
 // actors are imported by the packages that may act, and by no others.
 var actors = map[string][]string{
-	"internal/nginx":             {"internal/controller", "internal/controller/trial", "internal/command/release", "internal/command/run", "internal/test/headgatetest", "test/…", "bench"},
-	"internal/dataplane":         {"internal/controller", "internal/controller/worker", "internal/command/dbg", "internal/command/instance", "internal/command/run", "internal/test/headgatetest", "test/…", "bench"},
+	"internal/nginx":             {"internal/controller/edge", "internal/controller/trial", "internal/command/release", "internal/command/run", "internal/test/headgatetest", "test/…", "bench"},
+	"internal/dataplane":         {"internal/controller/edge", "internal/controller/edge/worker", "internal/command/dbg", "internal/command/instance", "internal/command/run", "internal/test/headgatetest", "test/…", "bench"},
 	"internal/stream/socket":     {"internal/stream"},
 	"internal/stream":            {"internal/command/run", "test/…", "bench"},
 	"internal/command/pod":       {"cmd/kubectl-headgate"},
@@ -431,7 +440,9 @@ func TestRulesBite(t *testing.T) {
 		{"internal/controller", `"time"`, "var x = time.Now()", 0},
 		{"internal/plan", `"k8s.io/api/core/v1"`, "", 1},
 		{"internal/plan", `"` + module + `internal/nginx"`, "", 2},
-		{"internal/controller", `"` + module + `internal/nginx"`, "", 0},
+		{"internal/controller", `"` + module + `internal/nginx"`, "", 1},
+		{"internal/controller/edge", `"` + module + `internal/nginx"`, "", 0},
+		{"internal/controller/edge", `"` + module + `internal/store"`, "", 1},
 		{"internal/controller", `"` + module + `internal/explain"`, "", 1},
 		{"internal/controller", `"` + module + `internal/command/run"`, "", 2},
 		{"internal/command/dbg", `"` + module + `internal/source/kube"; "` + module + `internal/nginx"`, "", 3},

@@ -21,7 +21,7 @@ const maxArrivals = 10000
 
 // noteArrival notes a change that affects units. What the first load waits for is a part of it.
 func (c *Controller) noteArrival(change source.Change) {
-	if c.static.Generation == 0 {
+	if !c.started {
 		return
 	}
 	if c.settings.History != nil {

@@ -7,6 +7,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/headgate/headgate/internal/controller/edge"
 	"github.com/headgate/headgate/internal/observe/history"
 	"github.com/headgate/headgate/internal/observe/metrics"
 	"github.com/headgate/headgate/internal/source"
@@ -15,7 +16,7 @@ import (
 // TestArrivals: the history and the metric follow changes from their arrival on, but nothing of
 // the first load, before NGINX runs.
 func TestArrivals(t *testing.T) {
-	c := &Controller{settings: Settings{History: history.New()}, metrics: metrics.New()}
+	c := &Controller{settings: Settings{Settings: edge.Settings{History: history.New()}}, metrics: metrics.New()}
 	change := source.Change{
 		Object:  &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}},
 		Arrived: time.Now().Add(-time.Minute),
@@ -24,7 +25,7 @@ func TestArrivals(t *testing.T) {
 	if len(c.arrivals) > 0 || len(c.settings.History.Events()) > 0 {
 		t.Error("the first load counts")
 	}
-	c.static.Generation = 1
+	c.started = true
 	c.noteArrival(change)
 	if len(c.arrivals) != 1 {
 		t.Errorf("%d arrivals", len(c.arrivals))

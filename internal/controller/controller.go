@@ -1,10 +1,8 @@
 // Package controller carries changes from a source to NGINX. It applies them
-// to the store, builds the units that they affect, and pushes the units that
-// differ. When a static file differs, it reloads NGINX.
+// to the store, builds the units that they affect, and hands them to package edge,
+// which has NGINX serve them.
 //
 // A single goroutine does all of it, so only one change is applied at a time.
-// Nothing becomes visible in part: a failed step is retried, and the last good
-// state stays.
 package controller
 
 import (
@@ -17,20 +15,16 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/controller/backlog"
+	"github.com/headgate/headgate/internal/controller/edge"
 	"github.com/headgate/headgate/internal/controller/fakecertificate"
-	"github.com/headgate/headgate/internal/controller/retry"
 	"github.com/headgate/headgate/internal/controller/trial"
-	"github.com/headgate/headgate/internal/controller/worker"
-	"github.com/headgate/headgate/internal/plan/nginxconf"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/headgate/headgate/internal/build"
-	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/observe/metrics"
-	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/syntax/pcre"
@@ -67,32 +61,19 @@ type Controller struct {
 	store   *store.Store
 	builder *build.Builder
 	// backlog has the hosts that are still to be built, and turn fires when one may be; nil
-	// if none waits. defersReload is since when a reload waits for hosts that may be built,
-	// zero if none does.
-	// withHosts are backends to build with a host, by its name.
-	backlog      *backlog.Backlog
-	withHosts    map[string][]unit.Key
-	turn         <-chan time.Time
-	defersReload time.Time
+	// if none waits. withHosts are backends to build with a host, by its name.
+	backlog   *backlog.Backlog
+	withHosts map[string][]unit.Key
+	turn      <-chan time.Time
 
-	desired *plan.Desired
+	edge *edge.Edge
+	// started is set once NGINX runs.
+	started bool
 	// generated is the default certificate if the administrator gives none.
 	generated model.Certificate
-	static    plan.Static
-	client    *dataplane.Client
-	// instance is the NGINX process whose memory is being filled.
-	instance string
-	reload   reload
-	retry    retry.Timer
-	trials   *trial.Trials
-	whole    *trial.Whole
-	sockets  sockets
-	// limits are those of reloads, from the ConfigMap.
-	limits model.Process
-	// passthrough is what applies to TLS connections that may be passed through.
-	passthrough model.TLSPassthrough
-	// workers are the generations of workers that accepted connections, by process ID.
-	workers worker.Generations
+	trials    *trial.Trials
+	whole     *trial.Whole
+	sockets   sockets
 
 	// nameWaitAllowed is the time from which updates may wait for DNS names.
 	nameWaitAllowed time.Time
@@ -105,15 +86,6 @@ type Controller struct {
 	applied atomic.Int64
 	// arrivals are the changes among them that were not yet.
 	arrivals []arrival
-	// held is the number of units that the last push left for after a reload.
-	held int
-
-	ready atomic.Bool
-	// serving is closed when the first load is complete.
-	serving chan struct{}
-	// leaving is set when NGINX is about to end; see Leave.
-	leaving  atomic.Bool
-	shutdown atomic.Int64
 }
 
 // New returns a Controller.
@@ -124,11 +96,6 @@ func New(s Settings) *Controller {
 		if err := pcre.AlsoOld(); err != nil {
 			s.Log.Warn("regular expressions that NGINX's library does not take are not found", "err", err)
 		}
-	}
-	client := dataplane.New(s.RunDir.Socket())
-	registerNGINX(s, client)
-	if s.Traffic != nil {
-		s.Environment.Traffic = trafficPlan(s.Traffic.Settings())
 	}
 	c := &Controller{
 		settings: s,
@@ -142,55 +109,38 @@ func New(s Settings) *Controller {
 
 		backlog:   backlog.New(),
 		withHosts: map[string][]unit.Key{},
-
-		desired: plan.NewDesired(feature.Directives(s.Features)),
-		serving: make(chan struct{}),
-		client:  client,
-		workers: worker.Generations{},
 	}
-	c.desired.KeepsCommon = s.Timing.CommonProfiles
+	c.edge = edge.New(s.Settings, front{c})
 	c.sockets.tried = map[netip.Addr]bool{}
 	builder.Sockets(c.socketsOfBuild())
-	c.whole = trial.NewWhole(trials, s.Environment, s.Process, s.RunDir, func() model.Globals { return c.static.Globals() })
+	c.whole = trial.NewWhole(trials, c.edge.Environment(), s.Process, s.RunDir, c.edge.Globals)
 	builder.Whole(c.whole.Settings())
 	return c
 }
 
 // Check returns why requests are not served, or nil if they are.
-func (c *Controller) Check(ctx context.Context) error {
-	if c.leaving.Load() {
-		return errors.New("shutting down")
-	}
-	if !c.ready.Load() {
-		return errors.New("the first load is not complete")
-	}
-	state, err := c.client.State(ctx)
-	if err == nil && !state.Loaded {
-		// NGINX was restarted, and this controller has not noticed yet.
-		err = errors.New("NGINX is not loaded")
-	}
-	return err
-}
+func (c *Controller) Check(ctx context.Context) error { return c.edge.Check(ctx) }
 
 // Synced reports whether NGINX serves everything delivered so far.
 func (c *Controller) Synced() bool {
-	return c.ready.Load() && int(c.served.Load()) == c.queue.Puts()
+	return c.edge.Ready() && int(c.served.Load()) == c.queue.Puts()
 }
 
 // Applied is Synced, apart from hosts that wait because of their namespaces alone: for a
 // reload which is held back, with other static settings for minutes; or because they are
 // dear to build, as they were for seconds.
 func (c *Controller) Applied() bool {
-	return c.ready.Load() && int(c.applied.Load()) == c.queue.Puts()
+	return c.edge.Ready() && int(c.applied.Load()) == c.queue.Puts()
 }
 
 // Serving is closed when NGINX serves the first batch.
-func (c *Controller) Serving() <-chan struct{} { return c.serving }
+func (c *Controller) Serving() <-chan struct{} { return c.edge.Serving() }
 
 // ShutdownTimeout is how long NGINX may take to finish its connections.
-func (c *Controller) ShutdownTimeout() time.Duration {
-	return time.Duration(c.shutdown.Load())
-}
+func (c *Controller) ShutdownTimeout() time.Duration { return c.edge.ShutdownTimeout() }
+
+// Leave prepares for the end of NGINX: see [edge.Edge.Leave].
+func (c *Controller) Leave(ctx context.Context, grace time.Duration) { c.edge.Leave(ctx, grace) }
 
 // Run serves until ctx ends, or until an error that can't be retried. NGINX
 // still runs when it returns.
@@ -204,14 +154,15 @@ func (c *Controller) Run(ctx context.Context, from Source) error {
 			cancel(fmt.Errorf("read the source: %w", err))
 		}
 	}()
-	waitForReports := c.fetchReports(ctx)
+	waitForReports := c.edge.FetchReports(ctx)
 	err := c.serve(ctx)
 	cancel(nil)
 	<-sourceEnded
 	waitForReports()
+	c.edge.End()
 	// When NGINX gets the signal to quit, it waits up to a minute for the first
 	// request of a connection, and the client may hold one that it never used.
-	c.client.CloseIdle()
+	c.edge.CloseIdle()
 	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
 		err = cause
 	}
@@ -230,14 +181,14 @@ func (c *Controller) serve(ctx context.Context) error {
 		}
 		return err
 	}
-	look := time.NewTicker(givenUpPoll)
+	look := time.NewTicker(lookInterval)
 	defer look.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-look.C:
-			c.noteGivenUp(ctx)
+			c.edge.NoteGivenUp(ctx)
 			c.lookAtAddresses(ctx)
 		case <-c.queue.Filled():
 			c.takeChanges(ctx)
@@ -245,32 +196,26 @@ func (c *Controller) serve(ctx context.Context) error {
 			c.takeTurn(ctx)
 		case call := <-c.calls:
 			call()
-		case restarted := <-c.settings.Process.Restarted():
-			c.restarted(ctx, restarted)
+		case restarted := <-c.edge.Restarted():
+			c.edge.Restart(ctx, restarted)
+		case event := <-c.edge.Events():
+			event(ctx)
 		case <-c.trials.Again():
 			c.tryAgain()
-			c.apply(ctx)
-		case <-c.retry.Due:
-			c.apply(ctx)
-		case <-c.reload.due:
-			c.considerReload(ctx)
-			c.noteWaiting()
-		case <-c.reload.look:
-			c.oldGenerations()
-		case err := <-c.reload.tested:
-			c.testedReload(ctx, err)
-		case <-c.reload.drained:
-			c.finishReload(ctx)
+			c.edge.Apply(ctx)
 		}
 	}
 }
+
+// lookInterval is that of looks at what NGINX gave up on, and at the machine's addresses.
+const lookInterval = 5 * time.Second
 
 // takeChanges applies what the source delivered.
 func (c *Controller) takeChanges(ctx context.Context) {
 	var changes []source.Change
 	changes, c.taken = c.queue.Collect(ctx)
 	c.update(ctx, changes)
-	c.apply(ctx)
+	c.edge.Apply(ctx)
 	c.publishSelection()
 }
 
@@ -281,7 +226,7 @@ func (c *Controller) takeTurn(ctx context.Context) {
 		c.takeChanges(ctx)
 	default:
 		c.build(nil)
-		c.apply(ctx)
+		c.edge.Apply(ctx)
 	}
 }
 
@@ -299,41 +244,11 @@ func (c *Controller) start(ctx context.Context) error {
 	}
 	c.awaitReferences(ctx, secretsAtStart, namesAtStart)
 	c.buildAll(c.store.All())
-	c.configurePassthrough()
-
-	first := nginxconf.FirstDictionaries(c.desired.Size())
-	if c.settings.Dictionaries != nil {
-		first = *c.settings.Dictionaries
-	}
-	next, _, err := c.desired.Next(c.settings.Environment, plan.Static{Dictionaries: first}, nil)
-	if err != nil {
+	if err := c.edge.Start(ctx); err != nil {
 		return err
 	}
-	if err := c.write(next); err != nil {
-		return err
-	}
-	c.listen(next)
-	if err := c.settings.Process.Start(ctx); err != nil {
-		return err
-	}
-	c.static = next
-	c.noteConfigured()
-	c.apply(ctx)
+	c.started = true
 	c.publishSelection()
 	c.log.Debug("started", "units", len(c.store.All()), "took", time.Since(began).Round(time.Millisecond))
 	return nil
-}
-
-// restarted pushes everything to an NGINX that was restarted.
-func (c *Controller) restarted(ctx context.Context, pid int) {
-	c.log.Warn("NGINX was restarted; pushing all units", "pid", pid)
-	c.metrics.Restarts.Inc()
-	c.settings.History.Restart()
-	c.client.CloseIdle()
-	c.ready.Store(false)
-	c.reload.drop()
-	// Held hosts can't wait for the interval between reloads.
-	c.reload.last = time.Time{}
-	c.reload.budget.Refill()
-	c.apply(ctx)
 }

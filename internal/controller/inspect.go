@@ -29,12 +29,7 @@ func (c *Controller) Inspect(ctx context.Context, look func(Snapshot)) error {
 	done := make(chan struct{})
 	call := func() {
 		defer close(done)
-		bound := func(h *model.Host) []finding.Finding {
-			findings := c.desired.BoundProfiles(h)
-			c.desired.SubstituteHost(h)
-			return findings
-		}
-		look(Snapshot{c.store, c.builder, bound, c.settings.Tracker.All(), c.desired.AppliedNames})
+		look(Snapshot{c.store, c.builder, c.edge.BoundProfiles, c.settings.Tracker.All(), c.edge.AppliedNames})
 	}
 	select {
 	case c.calls <- call:

@@ -16,7 +16,7 @@ import (
 func TestNoticeServed(t *testing.T) {
 	c := updater(t, Subscriptions{})
 	var taken []string
-	c.settings.Notices.Served = func(name types.NamespacedName) { taken = append(taken, name.String()) }
+	c.settings.Served = func(name types.NamespacedName) { taken = append(taken, name.String()) }
 	status := withSecret("web", "tls")
 	status.Object.(*networkingv1.Ingress).Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}}
 	foreign := withSecret("foreign", "")

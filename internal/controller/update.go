@@ -1,9 +1,7 @@
 package controller
 
 import (
-	"cmp"
 	"context"
-	"net/netip"
 	"runtime"
 	"slices"
 	"time"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/controller/backlog"
-	"github.com/headgate/headgate/internal/controller/budget"
 	"github.com/headgate/headgate/internal/controller/trial"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -53,7 +50,7 @@ func (c *Controller) update(ctx context.Context, changes []source.Change) {
 	for _, t := range list {
 		if t.key.Kind == unit.Host && !atOnce {
 			c.backlog.Add(t.key.Name, t.namespace, now)
-			c.desired.Expect(t.key.Name)
+			c.edge.Expect(t.key.Name)
 		}
 	}
 	for _, t := range list {
@@ -69,7 +66,7 @@ func (c *Controller) update(ctx context.Context, changes []source.Change) {
 	keys = slices.Compact(keys)
 	if atOnce {
 		c.buildAll(keys)
-		c.configurePassthrough()
+		c.edge.ConfigurePassthrough()
 	} else {
 		c.build(keys)
 	}
@@ -116,12 +113,12 @@ func (c *Controller) publishSelection() {
 // noticeServed reports an object that changed, if it is an Ingress that is
 // served.
 func (c *Controller) noticeServed(object metav1.Object) {
-	if _, ok := object.(*networkingv1.Ingress); !ok || c.settings.Notices.Served == nil {
+	if _, ok := object.(*networkingv1.Ingress); !ok || c.settings.Served == nil {
 		return
 	}
 	name := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 	if c.store.Serves(name) {
-		c.settings.Notices.Served(name)
+		c.settings.Served(name)
 	}
 }
 
@@ -208,22 +205,7 @@ func (c *Controller) buildAll(keys []unit.Key) {
 		parts = c.buildOne(parts, key, "")
 	}
 	c.finishBuild(parts)
-	c.decideProfiles()
-}
-
-// decideProfiles decides which profiles are kept, and builds the hosts that get others. It does
-// so at once, so that a reload has only profiles that are kept, but not after each turn: every
-// host that is built may change the decision, and with it hosts that were built before.
-func (c *Controller) decideProfiles() {
-	hosts := c.desired.Rebound()
-	if len(hosts) == 0 {
-		return
-	}
-	var parts []tracker.Part
-	for _, host := range hosts {
-		parts = c.buildOne(parts, unit.Host.Key(host), "")
-	}
-	c.finishBuild(parts)
+	front{c}.Rebuild(c.edge.Rebound())
 }
 
 // build builds units, and hosts of the backlog for the time of a turn.
@@ -250,7 +232,7 @@ func (c *Controller) finishBuild(parts []tracker.Part) {
 	c.subscribeOCSPResponses()
 	for _, of := range unit.Kinds() {
 		if of.Pushed() && of.Only == "" {
-			c.metrics.Units.WithLabelValues(string(of.Kind)).Set(float64(c.desired.Count(of.Kind)))
+			c.metrics.Units.WithLabelValues(string(of.Kind)).Set(float64(c.edge.Count(of.Kind)))
 		}
 	}
 	c.metrics.HostsToBuild.Set(float64(c.backlog.Size()))
@@ -302,30 +284,15 @@ func (c *Controller) buildUnit(key unit.Key) []finding.Finding {
 	case unit.Globals:
 		globals, _ := built.Model.(model.Globals)
 		c.whole.Accept(globals)
-		c.limits = budget.Limits(globals.Process)
-		c.shutdown.Store(int64(globals.Process.ShutdownTimeout))
-		c.configureStreams(globals.Process)
 		c.sockets.last = globals.Process.Listening
-		c.configureTracing(globals.Process.Tracing)
 		if want := c.settings.Subscriptions.GeoDatabases; want != nil && globals.Process.Geo.On {
 			want()
 		}
-		address := globals.Process.ClientAddress
-		c.passthrough = model.TLSPassthrough{
-			Workers: c.settings.Environment.WorkerProcesses(globals.Process),
-			ProxyIn: address.ProxyProtocol, Trusted: address.Trusted, HeaderTimeout: address.HeaderTimeout,
-		}
 	case unit.Name:
 		c.followExpiry(built)
-		c.setPassthroughName(built)
 	case unit.Backend:
 		c.followHealth(built)
 		c.noteBackend(built)
-		c.setPassthroughBackend(built)
-	case unit.Host:
-		c.setPassthroughHost(built)
-	case unit.Stream:
-		c.setStream(built)
 	case unit.DefaultCertificate:
 		certificate, found := built.Model.(model.Certificate)
 		if !found {
@@ -335,36 +302,8 @@ func (c *Controller) buildUnit(key unit.Key) []finding.Finding {
 		}
 		c.settings.Expiry.Show(model.DefaultHost, &certificate)
 	}
-	c.setTraffic(built)
 	c.settings.Overview.Set(built)
-	return append(findings, c.desired.Set(built)...)
-}
-
-func (c *Controller) configureStreams(p model.Process) {
-	if c.settings.Streams == nil {
-		return
-	}
-	settings := p.Stream
-	settings.AccessLog = settings.AccessLog && p.AccessLog
-	settings.LogTarget = cmp.Or(settings.LogTarget, p.AccessLogTarget)
-	c.settings.Streams.Configure(settings, p.ShutdownTimeout)
-	var addresses []netip.Addr
-	if l := p.Listening; len(l.Addresses) > 0 || l.NoIPv6 {
-		addresses = l.At(c.settings.Environment.IPv6)
-	}
-	c.settings.Streams.Listen(addresses)
-}
-
-// setStream opens, changes or closes the port of a stream.
-func (c *Controller) setStream(built unit.Built) {
-	if c.settings.Streams == nil {
-		return
-	}
-	var wanted *model.Stream
-	if stream, found := built.Model.(model.Stream); found {
-		wanted = &stream
-	}
-	c.settings.Streams.Set(built.Name, wanted)
+	return append(findings, c.edge.Set(built)...)
 }
 
 // followExpiry follows the expiry of the certificate of a rule's host. Its
@@ -388,7 +327,7 @@ func (c *Controller) subscribeOCSPResponses() {
 	if want == nil {
 		return
 	}
-	added, removed := c.desired.DrainOCSPChanges()
+	added, removed := c.edge.DrainOCSPChanges()
 	if len(added)+len(removed) == 0 {
 		return
 	}

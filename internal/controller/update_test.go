@@ -15,12 +15,11 @@ import (
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/controller/backlog"
+	"github.com/headgate/headgate/internal/controller/edge"
 	"github.com/headgate/headgate/internal/controller/trial"
-	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/observe/expiry"
 	"github.com/headgate/headgate/internal/observe/metrics"
 	"github.com/headgate/headgate/internal/observe/tracker"
-	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/plan/nginxconf"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
@@ -33,11 +32,14 @@ func updater(t *testing.T, want Subscriptions) *Controller {
 	builder, m := build.New(nil, "x"), metrics.New()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	c := &Controller{
-		settings: Settings{Subscriptions: want, Tracker: tracker.New(log, m.Findings), Expiry: expiry.New("", func([]tracker.Part) {})}, log: log, metrics: m, queue: source.NewQueue(),
+		settings: Settings{
+			Settings: edge.Settings{Tracker: tracker.New(log, m.Findings)}, Subscriptions: want, Expiry: expiry.New("", func([]tracker.Part) {}),
+		}, log: log, metrics: m, queue: source.NewQueue(),
 		store:   store.New(store.Settings{IngressClass: "nginx", WatchWithoutClass: true, Classless: true}, builder.Refer),
-		builder: builder, trials: trial.New(nil, nil), backlog: backlog.New(), withHosts: map[string][]unit.Key{}, desired: plan.NewDesired(nil),
+		builder: builder, trials: trial.New(nil, nil), backlog: backlog.New(), withHosts: map[string][]unit.Key{},
 	}
-	c.whole = trial.NewWhole(c.trials, nginxconf.Environment{}, nil, nil, func() model.Globals { return c.static.Globals() })
+	c.edge = edge.Without(c.settings.Settings, front{c})
+	c.whole = trial.NewWhole(c.trials, nginxconf.Environment{}, nil, nil, c.edge.Globals)
 	return c
 }
 
@@ -149,8 +151,8 @@ func TestNamesWait(t *testing.T) {
 func TestHostsThatWait(t *testing.T) {
 	c := updater(t, Subscriptions{})
 	c.update(t.Context(), []source.Change{withSecret("a", "a"), withSecret("b", "b")})
-	if c.turn != nil || !c.backlog.Empty() || c.desired.Count(unit.Host) != 2 {
-		t.Fatalf("%d hosts, turn %v", c.desired.Count(unit.Host), c.turn)
+	if c.turn != nil || !c.backlog.Empty() || c.edge.Count(unit.Host) != 2 {
+		t.Fatalf("%d hosts, turn %v", c.edge.Count(unit.Host), c.turn)
 	}
 	c.backlog.Add("a.test", "shop", time.Now())
 	c.backlog.Built("a.test", "shop", time.Minute, time.Now())
@@ -158,10 +160,10 @@ func TestHostsThatWait(t *testing.T) {
 	gone.Deleted = true
 	other.Object.(*networkingv1.Ingress).Spec.DefaultBackend.Service.Name = "other"
 	c.update(t.Context(), []source.Change{gone, other})
-	if c.turn == nil || c.backlog.Empty() || c.desired.Count(unit.Host) != 2 {
-		t.Errorf("%d hosts, turn %v", c.desired.Count(unit.Host), c.turn)
+	if c.turn == nil || c.backlog.Empty() || c.edge.Count(unit.Host) != 2 {
+		t.Errorf("%d hosts, turn %v", c.edge.Count(unit.Host), c.turn)
 	}
-	if n := c.desired.Count(unit.Name); n != 1 {
+	if n := c.edge.Count(unit.Name); n != 1 {
 		t.Errorf("%d names", n)
 	}
 	if got := int(testutil.ToFloat64(c.metrics.HostsToBuild)); got != 1 {
@@ -169,12 +171,12 @@ func TestHostsThatWait(t *testing.T) {
 	}
 	// An administrator's change does not wait, and has the default host built too.
 	c.update(t.Context(), []source.Change{{Object: &corev1.ConfigMap{Data: map[string]string{"x": "y"}}}})
-	if n := c.desired.Count(unit.Host); n != 3 || c.backlog.Empty() {
+	if n := c.edge.Count(unit.Host); n != 3 || c.backlog.Empty() {
 		t.Errorf("%d hosts", n)
 	}
 	c.backlog.Built("rested.test", "shop", 2*backlog.DearBuild, time.Now().Add(-time.Hour))
 	c.build(nil)
-	if n := c.desired.Count(unit.Host); n != 2 || c.turn != nil || !c.backlog.Empty() {
+	if n := c.edge.Count(unit.Host); n != 2 || c.turn != nil || !c.backlog.Empty() {
 		t.Errorf("%d hosts, turn %v", n, c.turn)
 	}
 }

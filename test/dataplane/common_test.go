@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/controller/edge"
 	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
@@ -31,7 +31,7 @@ var usualIngresses = []struct {
 func TestUsualIngressesCauseNoReload(t *testing.T) {
 	t.Parallel()
 	const count = 1000
-	timing := controller.DefaultTiming()
+	timing := edge.DefaultTiming()
 	timing.CommonProfiles = true
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: &timing, Manifests: headgatetest.Service("a") + headgatetest.Endpoints("a", headgatetest.StartEcho(t, "a"))})
 	random := rand.New(rand.NewPCG(15, 5))

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/controller/edge"
 	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
@@ -99,7 +99,7 @@ func TestUpgradeDuringADrain(t *testing.T) {
 func TestRestartWhileAHostIsHeld(t *testing.T) {
 	t.Parallel()
 	headgatetest.Long(t)
-	timing := controller.DefaultTiming()
+	timing := edge.DefaultTiming()
 	timing.ReloadInterval = time.Hour
 	g := headgatetest.Start(t, headgatetest.Options{Timing: &timing, Manifests: headgatetest.Service("one") +
 		headgatetest.Endpoints("one", headgatetest.StartEcho(t, "one")) + headgatetest.Ingress("other", "other.test", "/", "one")})

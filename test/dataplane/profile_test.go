@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/controller/edge"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/test/headgatetest"
 	"github.com/headgate/headgate/internal/unit"
@@ -31,7 +31,7 @@ func profilesOf(t *testing.T, g *headgatetest.Instance) int {
 func posting(t *testing.T, g *headgatetest.Instance, clients int, host func(turn int) string) *load {
 	t.Helper()
 	return startLoad(t, clients, func(number int) func() error {
-		l := &line{port: g.HTTP, idle: controller.DefaultTiming().Drain * 4 / 5}
+		l := &line{port: g.HTTP, idle: edge.DefaultTiming().Drain * 4 / 5}
 		t.Cleanup(l.close)
 		turn := number
 		return func() error {
@@ -46,7 +46,7 @@ func posting(t *testing.T, g *headgatetest.Instance, clients int, host func(turn
 func TestProfilesAreShared(t *testing.T) {
 	t.Parallel()
 	headgatetest.Long(t)
-	timing := controller.DefaultTiming()
+	timing := edge.DefaultTiming()
 	timing.ReloadInterval = time.Millisecond
 	sizes := []string{"8k", "16k", "32k", "64k", "128k"}
 	manifests := served("one", headgatetest.StartEcho(t, "one")) + served("socket", headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { talkBack(w) }))) +

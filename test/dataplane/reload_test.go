@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/controller/edge"
 	"github.com/headgate/headgate/internal/test/headgatetest"
 	"github.com/headgate/headgate/internal/unit"
 )
@@ -152,7 +152,7 @@ func TestReloadIsDoneWhenOldWorkersAreGone(t *testing.T) {
 
 // Busy clients lose nothing by a reload: they are asked to leave before it.
 func TestReloadLosesNoRequest(t *testing.T) {
-	timing := controller.DefaultTiming()
+	timing := edge.DefaultTiming()
 	timing.ReloadInterval = time.Millisecond
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Timing: &timing,
 		Manifests: served("one", headgatetest.StartEcho(t, "one")) + headgatetest.Ingress("a", "a.test", "/", "one") +

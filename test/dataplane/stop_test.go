@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/controller/edge"
 	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
@@ -96,7 +96,7 @@ func (c *closing) record(fresh bool, err error) error {
 func checkStopUnderLoad(t *testing.T, binary string) {
 	t.Parallel()
 	t.Run("no grace period", func(t *testing.T) {
-		stopUnderLoad(t, binary, controller.DefaultTiming().Drain, func(*program) {})
+		stopUnderLoad(t, binary, edge.DefaultTiming().Drain, func(*program) {})
 	})
 	t.Run("2 s", func(t *testing.T) {
 		stopUnderLoad(t, binary, 2*time.Second, func(p *program) {
@@ -212,7 +212,7 @@ func (p *program) overHTTP2(c *closing) func() error {
 func checkStopWithOpenConnections(t *testing.T, binary string) {
 	t.Parallel()
 	const limit = 2 * time.Second
-	drain := controller.DefaultTiming().Drain
+	drain := edge.DefaultTiming().Drain
 	backend := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { talkBack(w) }))
 	p := startProgram(t, binary, headgatetest.Config("worker-shutdown-timeout: 2s")+served("one", backend)+headgatetest.Ingress("a", "a.test", "/", "one"))
 	p.open(true)

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/controller/edge"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/model"
@@ -180,11 +180,11 @@ func poisoning() []feature.Feature {
 // not hold up what needs no reload.
 func TestRefusedConfiguration(t *testing.T) {
 	t.Parallel()
-	timing := controller.Timing{Drain: time.Millisecond, ReloadInterval: 50 * time.Millisecond, WorkerTimeout: 10 * time.Second, Unbounded: true}
+	timing := edge.Timing{Drain: time.Millisecond, ReloadInterval: 50 * time.Millisecond, WorkerTimeout: 10 * time.Second, Unbounded: true}
 	one := headgatetest.StartEcho(t, "one")
 	reloads := make(chan error, 100)
 	g := headgatetest.Start(t, headgatetest.Options{Features: poisoning(), Timing: &timing,
-		Notices: controller.Notices{Reloaded: func(err error) { reloads <- err }},
+		Reloaded: func(err error) { reloads <- err },
 		Manifests: served("one", one) + served("two", headgatetest.StartEcho(t, "two")) + headgatetest.Ingress("a", "a.test", "/", "one") +
 			headgatetest.Ingress("bad", "bad.test", "/", "one") + headgatetest.Ingress("gone", "gone.test", "/", "two")})
 	conf, err := os.ReadFile(g.RunDir.Conf())
@@ -266,7 +266,7 @@ func wantLastReload(t *testing.T, g *headgatetest.Instance, want float64) {
 func TestMendedConfigurationIsTriedSoon(t *testing.T) {
 	t.Parallel()
 	headgatetest.Long(t)
-	timing := controller.Timing{Drain: time.Millisecond, ReloadInterval: time.Second, WorkerTimeout: 10 * time.Second, Unbounded: true}
+	timing := edge.Timing{Drain: time.Millisecond, ReloadInterval: time.Second, WorkerTimeout: 10 * time.Second, Unbounded: true}
 	g := headgatetest.Start(t, headgatetest.Options{Features: poisoning(), Timing: &timing, Manifests: served("one", headgatetest.StartEcho(t, "one"))})
 	g.Put(headgatetest.Ingress("bad", "bad.test", "/", "one", "poison: true"))
 	headgatetest.Eventually(t, "NGINX has refused three times", func() bool { return g.Value(g.Metrics.ReloadFailures) == 3 })

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/controller/edge"
 	"github.com/headgate/headgate/internal/plan/nginxconf"
 	"github.com/headgate/headgate/internal/test/headgatetest"
 )
@@ -60,7 +60,7 @@ func TestTemplate(t *testing.T) {
 	})
 	seen := func() string { return g.Get("a.test", "/").WantStatus(t, 200).Header.Get("X-Template") }
 	busy := startLoad(t, 4, func(int) func() error {
-		l := &line{port: g.HTTP, idle: controller.DefaultTiming().Drain * 4 / 5}
+		l := &line{port: g.HTTP, idle: edge.DefaultTiming().Drain * 4 / 5}
 		t.Cleanup(l.close)
 		return func() error { return l.post("a.test") }
 	})

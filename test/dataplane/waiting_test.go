@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/controller/edge"
 	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
@@ -70,7 +70,7 @@ func workersOf(t *testing.T, g *headgatetest.Instance) (workers, megabytes int) 
 func TestReloadStorm(t *testing.T) {
 	t.Parallel()
 	headgatetest.Long(t)
-	timing := controller.DefaultTiming()
+	timing := edge.DefaultTiming()
 	timing.Drain, timing.ReloadInterval = time.Millisecond, 10*time.Millisecond
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: &timing, Manifests: served("socket", socketBackend(t)) + served("one", headgatetest.StartEcho(t, "one")) +
 		headgatetest.Ingress("quiet", "quiet.test", "/", "socket") + headgatetest.Ingress("plain", "plain.test", "/", "one")})
@@ -133,7 +133,7 @@ func TestReloadStorm(t *testing.T) {
 func TestReloadRate(t *testing.T) {
 	t.Parallel()
 	headgatetest.Long(t)
-	timing := controller.DefaultTiming()
+	timing := edge.DefaultTiming()
 	timing.Drain, timing.ReloadInterval = time.Millisecond, time.Millisecond
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: &timing, Manifests: served("one", headgatetest.StartEcho(t, "one")) +
 		headgatetest.Config("reload-burst: 2", "reload-interval: 1h")})

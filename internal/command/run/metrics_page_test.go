@@ -25,6 +25,7 @@ import (
 
 	"github.com/headgate/headgate/internal/cluster/election"
 	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/controller/edge"
 	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/nginx/rundir"
 	"github.com/headgate/headgate/internal/observe/expiry"
@@ -72,7 +73,7 @@ func allMetrics(t *testing.T) *metrics.Metrics {
 	dir, err := rundir.Open(path)
 	check(err)
 	t.Cleanup(func() { dir.Close() })
-	c := controller.New(controller.Settings{Process: process, RunDir: dir, Metrics: m, Families: families, Tracker: findings, Log: log, Traffic: table})
+	c := controller.New(controller.Settings{Settings: edge.Settings{Process: process, RunDir: dir, Metrics: m, Families: families, Tracker: findings, Log: log, Traffic: table}})
 	registerGauges(m.Registry, c, r)
 	server, err := health.Listen("127.0.0.1:0", "/healthz", time.Second, c.Check, m.Registry, table, log)
 	check(err)

@@ -1,7 +1,7 @@
 package run
 
 import (
-	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/controller/edge"
 	"github.com/headgate/headgate/internal/stream"
 )
 
@@ -17,7 +17,7 @@ func (o program) newPassthrough(s streams, socket string) tlsPassthrough {
 }
 
 // controlled is nil if there is nothing to control.
-func (t tlsPassthrough) controlled() controller.Passthrough {
+func (t tlsPassthrough) controlled() edge.Passthrough {
 	if t.TLS == nil {
 		return nil
 	}

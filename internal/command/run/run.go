@@ -21,6 +21,7 @@ import (
 
 	"github.com/headgate/headgate/internal/adminapi"
 	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/controller/edge"
 	"github.com/headgate/headgate/internal/explain"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
@@ -71,27 +72,19 @@ func (o program) run(ctx context.Context, log *slog.Logger) error {
 	kept, changes := o.keep()
 	spans := o.newSpans(m, log)
 	c := controller.New(controller.Settings{
+		Settings: edge.Settings{
+			Features: all.Features(), Environment: env, Process: process, RunDir: dir,
+			Metrics: m, Families: families, Tracker: findings, History: changes, Log: log,
+			Timing: o.timing, Reloaded: from.reloaded,
+			Streams: tcpAndUDP, Passthrough: tcpAndUDP.tls.controlled(), Traffic: table, Tracing: spans,
+		},
 		Store:            from.objects,
-		Features:         all.Features(),
 		AnnotationPrefix: o.AnnotationsPrefix,
-		Environment:      env,
-		Process:          process,
-		RunDir:           dir,
-		Metrics:          m,
-		Families:         families,
-		Tracker:          findings,
 		Expiry:           certificates,
-		Log:              log,
-		Timing:           o.timing,
 		Subscriptions:    from.want,
 		Selected:         r.selected,
-		Notices:          from.notices,
-		Streams:          tcpAndUDP,
-		Traffic:          table,
-		Tracing:          spans,
-		Passthrough:      tcpAndUDP.tls.controlled(),
+		Served:           from.served,
 		Overview:         kept,
-		History:          changes,
 	})
 	registerGauges(m.Registry, c, r)
 	ports, closePorts, err := o.listen(c, m.Registry, table, log)

@@ -33,7 +33,9 @@ type from struct {
 	// client is the cluster's client; nil for a folder.
 	client *client.Clients
 	// notices write Events.
-	notices controller.Notices
+	// served and reloaded report what was done, for Events.
+	served   func(ingress types.NamespacedName)
+	reloaded func(error)
 	// files returns the manifest files that contain an object; nil for a cluster.
 	files func(object string) []string
 }
@@ -100,9 +102,9 @@ func (o program) sourceOf(objects store.Settings, findings *tracker.Tracker, m *
 			events.Run(ctx)
 			return nil
 		}),
-		want:    controller.Subscriptions{Secrets: cluster.SubscribeSecrets, ConfigMaps: cluster.SubscribeConfigMaps},
-		client:  settings.Clients.Objects,
-		notices: controller.Notices{Served: events.Taken, Reloaded: events.Reloaded},
+		want:   controller.Subscriptions{Secrets: cluster.SubscribeSecrets, ConfigMaps: cluster.SubscribeConfigMaps},
+		client: settings.Clients.Objects,
+		served: events.Taken, reloaded: events.Reloaded,
 	}, nil
 }
 

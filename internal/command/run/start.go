@@ -14,7 +14,7 @@ import (
 	"github.com/headgate/headgate/internal/command/option"
 	"github.com/headgate/headgate/internal/command/release"
 	"github.com/headgate/headgate/internal/command/usage"
-	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/controller/edge"
 	"github.com/headgate/headgate/internal/nginx/rundir"
 	"github.com/headgate/headgate/internal/observe/linequeue"
 )
@@ -25,7 +25,7 @@ type program struct {
 	build release.Build
 	log   *linequeue.Writer
 	// timing is the result of --sync-rate-limit.
-	timing controller.Timing
+	timing edge.Timing
 }
 
 // Command is the controller.
@@ -76,8 +76,8 @@ func (o program) start(command *cobra.Command) error {
 }
 
 // reloadTiming is the timing of reloads, with --sync-rate-limit if it is set.
-func (o program) reloadTiming(limited bool) controller.Timing {
-	timing := controller.DefaultTiming()
+func (o program) reloadTiming(limited bool) edge.Timing {
+	timing := edge.DefaultTiming()
 	timing.CommonProfiles = true
 	if limited {
 		timing.ReloadInterval = time.Duration(float64(time.Second) / float64(o.SyncRateLimit))

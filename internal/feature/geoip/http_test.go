@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/controller/edge"
 	"github.com/headgate/headgate/internal/syntax/template"
 	"github.com/headgate/headgate/internal/test/geodbtest"
 	"github.com/headgate/headgate/internal/test/headgatetest"
@@ -30,7 +30,7 @@ type instance struct {
 	folder string
 }
 
-func start(t *testing.T, timing *controller.Timing, keys ...string) *instance {
+func start(t *testing.T, timing *edge.Timing, keys ...string) *instance {
 	t.Helper()
 	// Workers write the log there.
 	folder, err := os.MkdirTemp("", "hg-geoip-")
@@ -171,7 +171,7 @@ func TestAddress(t *testing.T) {
 func TestDatabasesChange(t *testing.T) {
 	t.Parallel()
 	timing := headgatetest.Hasty()
-	timing.Drain = controller.DefaultTiming().Drain
+	timing.Drain = edge.DefaultTiming().Drain
 	g := start(t, timing, "use-geoip2: true")
 	g.put("GeoLite2-City", geodbtest.City(t, "first"))
 	g.await("X-City", "first")

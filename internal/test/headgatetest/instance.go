@@ -25,6 +25,7 @@ import (
 
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/controller/edge"
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
@@ -91,7 +92,7 @@ type Options struct {
 	// them in each process, is a sixth of what an NGINX takes that lives for a short test.
 	Authorities *string
 	// Timing is the real one if nil.
-	Timing *controller.Timing
+	Timing *edge.Timing
 	// Manifests are there from the start. ConfigMap default/headgate holds
 	// the options.
 	Manifests string
@@ -111,8 +112,8 @@ type Options struct {
 	AccessLog string
 	// MorePorts opens those of the default server and of the status as well.
 	MorePorts bool
-	// Notices get what the controller does.
-	Notices controller.Notices
+	// Reloaded is called after each reload, with the error if it failed. It may be nil.
+	Reloaded func(error)
 	// Traffic says how requests are counted; nil if they are not.
 	Traffic *traffic.Settings
 	// LimitStore is the URL of a store in which replicas count together, none if it is empty.
@@ -143,7 +144,11 @@ func Start(t testing.TB, o Options) *Instance {
 	g.Metrics.Registry.MustRegister(certificates)
 	template := nginxtemplate.Open(o.Template, log)
 	g.controller = controller.New(controller.Settings{
-		Traffic: g.traffic(o, findings), Families: metrics.NewFamilies(g.Metrics.Registry, metrics.Identity{}, metrics.Build{}),
+		Settings: edge.Settings{
+			Features: o.Features, Environment: env, Dictionaries: o.Dictionaries, Process: g.Process, RunDir: g.RunDir, Metrics: g.Metrics,
+			Families: metrics.NewFamilies(g.Metrics.Registry, metrics.Identity{}, metrics.Build{}), Tracker: findings, Log: log, Timing: *o.Timing,
+			Reloaded: o.Reloaded, Traffic: g.traffic(o, findings),
+		},
 		Store: store.Settings{
 			Template:     template.Object(),
 			IngressClass: "nginx", ControllerClass: "k8s.io/ingress-nginx", WatchWithoutClass: true, Classless: true,
@@ -151,9 +156,8 @@ func Start(t testing.TB, o Options) *Instance {
 			DefaultBackend: inDefault(o.DefaultBackend), DefaultCertificate: inDefault(o.DefaultCertificate),
 			CompleteChains: o.CompleteChains, LocalAddresses: !o.NoLocalAddresses, Scope: spec.Scope{DeepInspect: true},
 		},
-		Features: o.Features, AnnotationPrefix: annotationPrefix, Environment: env,
-		Dictionaries: o.Dictionaries, Process: g.Process, RunDir: g.RunDir, Metrics: g.Metrics, Tracker: findings, Expiry: certificates, Log: log, Timing: *o.Timing,
-		Subscriptions: controller.Subscriptions{Addresses: names.Subscribe, Issuers: issuers.Subscribe, OCSPResponses: responses.Subscribe, Health: health.Subscribe, GeoDatabases: databases.Subscribe}, Notices: o.Notices,
+		AnnotationPrefix: annotationPrefix, Expiry: certificates,
+		Subscriptions: controller.Subscriptions{Addresses: names.Subscribe, Issuers: issuers.Subscribe, OCSPResponses: responses.Subscribe, Health: health.Subscribe, GeoDatabases: databases.Subscribe},
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
@@ -207,7 +211,7 @@ func (o *Options) fill() {
 		o.Features = all.Features()
 	}
 	if o.Timing == nil {
-		timing := controller.DefaultTiming()
+		timing := edge.DefaultTiming()
 		o.Timing = &timing
 	}
 }

@@ -3,12 +3,12 @@ package headgatetest
 import (
 	"time"
 
-	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/controller/edge"
 )
 
 // Hasty reloads at once and as often as asked, without draining connections.
-func Hasty() *controller.Timing {
-	return &controller.Timing{Drain: time.Millisecond, ReloadInterval: time.Millisecond, WorkerTimeout: Timeout, Unbounded: true}
+func Hasty() *edge.Timing {
+	return &edge.Timing{Drain: time.Millisecond, ReloadInterval: time.Millisecond, WorkerTimeout: Timeout, Unbounded: true}
 }
 
 // ApplyReloading puts objects that take a reload, and waits until NGINX serves

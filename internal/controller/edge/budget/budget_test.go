@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/controller/budget"
+	"github.com/headgate/headgate/internal/controller/edge/budget"
 	"github.com/headgate/headgate/internal/model"
 )
 

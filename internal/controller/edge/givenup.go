@@ -1,4 +1,4 @@
-package controller
+package edge
 
 import (
 	"context"
@@ -11,16 +11,13 @@ import (
 	"github.com/headgate/headgate/internal/observe/tracker"
 )
 
-// givenUpPoll is the interval of looks at what workers gave up on.
-const givenUpPoll = 5 * time.Second
-
 // givenUp is the owner of findings about regular expressions that workers gave up on.
 type givenUp struct{}
 
-// noteGivenUp makes findings of the regular expressions that workers gave up on. They are
+// NoteGivenUp makes findings of the regular expressions that workers gave up on. They are
 // resolved when their host or the aliases change: then they are tried again.
-func (c *Controller) noteGivenUp(ctx context.Context) {
-	state, err := c.client.State(ctx)
+func (e *Edge) NoteGivenUp(ctx context.Context) {
+	state, err := e.client.State(ctx)
 	if err != nil {
 		return // NGINX may be about to start again, and the next look is soon
 	}
@@ -28,7 +25,7 @@ func (c *Controller) noteGivenUp(ctx context.Context) {
 	for _, g := range state.GivenUp {
 		fs = append(fs, findingOf(g))
 	}
-	c.settings.Tracker.Update([]tracker.Part{{Owner: givenUp{}, Findings: finding.Sort(fs)}})
+	e.settings.Tracker.Update([]tracker.Part{{Owner: givenUp{}, Findings: finding.Sort(fs)}})
 }
 
 func findingOf(g dataplane.GivenUp) finding.Finding {

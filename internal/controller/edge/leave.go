@@ -1,4 +1,4 @@
-package controller
+package edge
 
 import (
 	"context"
@@ -12,19 +12,19 @@ import (
 // applied as before, until Run's context ends.
 //
 // It may be called during Run, and after it.
-func (c *Controller) Leave(ctx context.Context, grace time.Duration) {
-	c.leaving.Store(true)
+func (e *Edge) Leave(ctx context.Context, grace time.Duration) {
+	e.leaving.Store(true)
 	select {
-	case <-c.serving:
+	case <-e.serving:
 	default:
 		return
 	}
-	if err := c.client.Leaving(ctx); err != nil && ctx.Err() == nil {
+	if err := e.client.Leaving(ctx); err != nil && ctx.Err() == nil {
 		// After a restart, NGINX gets this before it serves.
-		c.log.Warn("asking clients to leave failed", "error", err)
+		e.settings.Log.Warn("asking clients to leave failed", "error", err)
 	}
 	select {
-	case <-time.After(max(grace, c.settings.Timing.Drain)):
+	case <-time.After(max(grace, e.settings.Timing.Drain)):
 	case <-ctx.Done():
 	}
 }

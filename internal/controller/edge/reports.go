@@ -1,4 +1,4 @@
-package controller
+package edge
 
 import (
 	"context"
@@ -10,15 +10,15 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// fetchReports fetches what workers report of requests until ctx ends. wait waits until that is
+// FetchReports fetches what workers report of requests until ctx ends. wait waits until that is
 // over.
-func (c *Controller) fetchReports(ctx context.Context) (wait func()) {
+func (e *Edge) FetchReports(ctx context.Context) (wait func()) {
 	var fetching sync.WaitGroup
-	if t := c.settings.Traffic; t != nil {
-		fetching.Go(func() { t.Run(ctx, c.client.Traffic) })
+	if t := e.settings.Traffic; t != nil {
+		fetching.Go(func() { t.Run(ctx, e.client.Traffic) })
 	}
-	if t := c.settings.Tracing; t != nil {
-		fetching.Go(func() { t.Run(ctx, c.client.Spans) })
+	if t := e.settings.Tracing; t != nil {
+		fetching.Go(func() { t.Run(ctx, e.client.Spans) })
 	}
 	return fetching.Wait
 }
@@ -33,8 +33,8 @@ func trafficPlan(s traffic.Settings) *nginxconf.Traffic {
 }
 
 // setTraffic says what requests can be counted for from now on.
-func (c *Controller) setTraffic(built unit.Built) {
-	table := c.settings.Traffic
+func (e *Edge) setTraffic(built unit.Built) {
+	table := e.settings.Traffic
 	if table == nil {
 		return
 	}
@@ -52,8 +52,8 @@ func (c *Controller) setTraffic(built unit.Built) {
 }
 
 // configureTracing says how spans are exported from now on.
-func (c *Controller) configureTracing(t model.Tracing) {
-	if c.settings.Tracing != nil {
-		c.settings.Tracing.Configure(t)
+func (e *Edge) configureTracing(t model.Tracing) {
+	if e.settings.Tracing != nil {
+		e.settings.Tracing.Configure(t)
 	}
 }

@@ -1,4 +1,4 @@
-package controller
+package edge
 
 import (
 	"context"
@@ -23,10 +23,10 @@ func registerNGINX(s Settings, client *dataplane.Client) {
 	}
 }
 
-// noteConfigured notes that NGINX runs with c.static.
-func (c *Controller) noteConfigured() {
-	c.metrics.Generation.Set(float64(c.static.Generation))
-	c.metrics.Profiles.Set(float64(len(c.static.Profiles) + 1))
-	c.metrics.NginxConfBytes.Set(float64(len(c.static.Files[nginxconf.File])))
-	c.settings.Families.Configured(c.static.Files)
+// noteConfigured notes that NGINX runs with e.static.
+func (e *Edge) noteConfigured() {
+	e.settings.Metrics.Generation.Set(float64(e.static.Generation))
+	e.settings.Metrics.Profiles.Set(float64(len(e.static.Profiles) + 1))
+	e.settings.Metrics.NginxConfBytes.Set(float64(len(e.static.Files[nginxconf.File])))
+	e.settings.Families.Configured(e.static.Files)
 }

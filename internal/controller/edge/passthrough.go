@@ -1,4 +1,4 @@
-package controller
+package edge
 
 import (
 	"net/netip"
@@ -25,41 +25,41 @@ type Passthrough interface {
 	RemoveBackend(key string)
 }
 
-// configurePassthrough applies the options to TLS connections. At the start it comes after
+// ConfigurePassthrough applies the options to TLS connections. At the start it comes after
 // all hosts and backends: NGINX would get the first connections for hosts that it must not
 // serve.
-func (c *Controller) configurePassthrough() {
-	if c.settings.Passthrough != nil {
-		c.settings.Passthrough.Configure(c.passthrough)
+func (e *Edge) ConfigurePassthrough() {
+	if e.settings.Passthrough != nil {
+		e.settings.Passthrough.Configure(e.passthrough)
 	}
 }
 
 // setPassthroughHost says where TLS connections for a host go.
-func (c *Controller) setPassthroughHost(built unit.Built) {
-	if c.settings.Passthrough == nil {
+func (e *Edge) setPassthroughHost(built unit.Built) {
+	if e.settings.Passthrough == nil {
 		return
 	}
 	host, _ := built.Model.(model.Host)
-	c.settings.Passthrough.SetHost(built.Name, host.Passthrough)
+	e.settings.Passthrough.SetHost(built.Name, host.Passthrough)
 }
 
-func (c *Controller) setPassthroughName(built unit.Built) {
-	if c.settings.Passthrough == nil {
+func (e *Edge) setPassthroughName(built unit.Built) {
+	if e.settings.Passthrough == nil {
 		return
 	}
 	_, known := built.Model.(model.Name)
-	c.settings.Passthrough.SetName(built.Name, known)
+	e.settings.Passthrough.SetName(built.Name, known)
 }
 
-func (c *Controller) setPassthroughBackend(built unit.Built) {
-	if c.settings.Passthrough == nil {
+func (e *Edge) setPassthroughBackend(built unit.Built) {
+	if e.settings.Passthrough == nil {
 		return
 	}
 	backend, found := built.Model.(model.Backend)
 	if !found {
 		// A host that is still to be built again may lead to it.
-		c.settings.Passthrough.RemoveBackend(built.Name)
+		e.settings.Passthrough.RemoveBackend(built.Name)
 		return
 	}
-	c.settings.Passthrough.SetBackend(built.Name, backend.Endpoints)
+	e.settings.Passthrough.SetBackend(built.Name, backend.Endpoints)
 }
