@@ -219,7 +219,8 @@ var knows = []struct {
 	{"internal/unit/xds", []string{"internal/unit", "internal/unit/publish", "internal/unit/wire"}, "it carries units: who may have them, and what NGINX makes of them, is handed in"},
 	{"internal/router", []string{"internal/model", "internal/syntax/nginxsyntax", "internal/syntax/pcre", "internal/unit"}, "it routes by packed units as Lua does: what they were built from is for who explains"},
 	{"internal/plan/nginxconf", []string{"internal/model", "internal/model/directive", "internal/model/logging", "internal/model/names", "internal/model/resource", "internal/syntax/nginxsyntax", "internal/syntax/pcre"}, "it writes what it gets: when NGINX is reloaded is for plan"},
-	{"internal/plan", []string{"internal/finding", "internal/model", "internal/model/directive", "internal/plan/nginxconf", "internal/unit"}, "plan turns the model into bytes: pass it values of package model"},
+	{"internal/plan/stapling", []string{"internal/model", "internal/unit"}, "it says which certificates need responses: who fetches them is for sources"},
+	{"internal/plan", []string{"internal/finding", "internal/model", "internal/model/directive", "internal/plan/nginxconf", "internal/plan/stapling", "internal/unit"}, "plan turns the model into bytes: pass it values of package model"},
 	{"internal/controller/backlog", nil, "it says whose turn it is: what is built then is for the controller"},
 	{
 		"internal/controller/edge",
@@ -229,6 +230,19 @@ var knows = []struct {
 			"internal/observe/tracing", "internal/observe/tracker", "internal/observe/traffic", "internal/plan", "internal/plan/nginxconf", "internal/unit",
 		},
 		"it has NGINX serve what was built: where that comes from is for its Builder",
+	},
+	{
+		"internal/controller/publisher",
+		[]string{"internal/finding", "internal/model", "internal/plan/stapling", "internal/unit", "internal/unit/publish", "internal/unit/wire"},
+		"it publishes what was built: how edges are reached, and what they make of it, is for others",
+	},
+	{
+		"internal/controller/follower",
+		[]string{
+			"internal/controller/edge", "internal/controller/fakecertificate", "internal/finding", "internal/model", "internal/observe/tracker", "internal/unit",
+			"internal/unit/publish", "internal/unit/wire",
+		},
+		"it takes what a control publishes: how that comes is handed in, and what NGINX makes of it is for edge",
 	},
 	{"internal/controller/edge/budget", []string{"internal/model"}, "it counts: what is reloaded is for the controller"},
 	{"internal/controller/fakecertificate", []string{"internal/model"}, "it makes a certificate: which names show it is for build"},

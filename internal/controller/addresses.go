@@ -40,6 +40,5 @@ func (c *Controller) lookAtAddresses(ctx context.Context) {
 	}
 	clear(c.sockets.tried)
 	c.buildAll([]unit.Key{unit.GlobalsKey})
-	c.edge.ConfigurePassthrough()
 	c.edge.Apply(ctx)
 }

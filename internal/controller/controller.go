@@ -66,7 +66,7 @@ type Controller struct {
 	withHosts map[string][]unit.Key
 	turn      <-chan time.Time
 
-	edge *edge.Edge
+	edge half
 	// started is set once NGINX runs.
 	started bool
 	// generated is the default certificate if the administrator gives none.
@@ -110,10 +110,17 @@ func New(s Settings) *Controller {
 		backlog:   backlog.New(),
 		withHosts: map[string][]unit.Key{},
 	}
-	c.edge = edge.New(s.Settings, front{c})
+	environment := s.Environment
+	if s.Publisher != nil {
+		s.Publisher.Notify(front{c}.Pushed)
+		c.edge = s.Publisher
+	} else {
+		e := edge.New(s.Settings, front{c})
+		c.edge, environment = e, e.Environment()
+	}
 	c.sockets.tried = map[netip.Addr]bool{}
 	builder.Sockets(c.socketsOfBuild())
-	c.whole = trial.NewWhole(trials, c.edge.Environment(), s.Process, s.RunDir, c.edge.Globals)
+	c.whole = trial.NewWhole(trials, environment, s.Process, s.RunDir, c.edge.Globals)
 	builder.Whole(c.whole.Settings())
 	return c
 }
@@ -154,15 +161,11 @@ func (c *Controller) Run(ctx context.Context, from Source) error {
 			cancel(fmt.Errorf("read the source: %w", err))
 		}
 	}()
-	waitForReports := c.edge.FetchReports(ctx)
+	waitForEdge := c.edge.Run(ctx)
 	err := c.serve(ctx)
 	cancel(nil)
 	<-sourceEnded
-	waitForReports()
-	c.edge.End()
-	// When NGINX gets the signal to quit, it waits up to a minute for the first
-	// request of a connection, and the client may hold one that it never used.
-	c.edge.CloseIdle()
+	waitForEdge()
 	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
 		err = cause
 	}
@@ -188,7 +191,6 @@ func (c *Controller) serve(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-look.C:
-			c.edge.NoteGivenUp(ctx)
 			c.lookAtAddresses(ctx)
 		case <-c.queue.Filled():
 			c.takeChanges(ctx)
@@ -196,8 +198,6 @@ func (c *Controller) serve(ctx context.Context) error {
 			c.takeTurn(ctx)
 		case call := <-c.calls:
 			call()
-		case restarted := <-c.edge.Restarted():
-			c.edge.Restart(ctx, restarted)
 		case event := <-c.edge.Events():
 			event(ctx)
 		case <-c.trials.Again():
@@ -207,7 +207,7 @@ func (c *Controller) serve(ctx context.Context) error {
 	}
 }
 
-// lookInterval is that of looks at what NGINX gave up on, and at the machine's addresses.
+// lookInterval is that of looks at the machine's addresses.
 const lookInterval = 5 * time.Second
 
 // takeChanges applies what the source delivered.

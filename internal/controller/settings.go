@@ -5,6 +5,7 @@ import (
 
 	"github.com/headgate/headgate/internal/adminapi/overview"
 	"github.com/headgate/headgate/internal/controller/edge"
+	"github.com/headgate/headgate/internal/controller/publisher"
 	"github.com/headgate/headgate/internal/observe/expiry"
 	"github.com/headgate/headgate/internal/store"
 )
@@ -12,7 +13,9 @@ import (
 // Settings are the parts and options of a Controller. Its Tracker keeps the findings of all units.
 type Settings struct {
 	edge.Settings
-	Store store.Settings
+	// Publisher publishes units for edges. If it is nil, NGINX serves them here.
+	Publisher *publisher.Publisher
+	Store     store.Settings
 	// AnnotationPrefix is the prefix of annotations, without the slash.
 	AnnotationPrefix string
 	// Expiry follows the certificates that names show.

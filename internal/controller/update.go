@@ -66,7 +66,6 @@ func (c *Controller) update(ctx context.Context, changes []source.Change) {
 	keys = slices.Compact(keys)
 	if atOnce {
 		c.buildAll(keys)
-		c.edge.ConfigurePassthrough()
 	} else {
 		c.build(keys)
 	}

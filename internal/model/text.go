@@ -175,6 +175,21 @@ func raw(text json.RawMessage) any {
 	return Raw(text)
 }
 
+// Canaries are those that the value is, nil if it is something else.
+func (p Policy) Canaries() []Canary {
+	switch v := p.Value.(type) {
+	case []Canary:
+		return v
+	case Raw:
+		var list []Canary
+		// Values of other features have other fields.
+		if strings.HasPrefix(string(v), `[{"backend":`) && json.Unmarshal([]byte(v), &list) == nil {
+			return list
+		}
+	}
+	return nil
+}
+
 // UnmarshalJSON keeps the value encoded: features that would read it are where it was made.
 func (p *Policy) UnmarshalJSON(text []byte) error {
 	var read struct {

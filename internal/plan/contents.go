@@ -27,7 +27,6 @@ func (d *Desired) refer(from unit.Key, certificates []model.Certificate, owner s
 	for _, c := range certificates {
 		namespace, _, _ := strings.Cut(c.Secret, "/")
 		add(unit.Certificate.Key(c.Hash), namespace, func(owner string) unit.Unit { return unit.FromCertificate("", owner, c) })
-		d.shown.add(c)
 	}
 	for _, c := range contents {
 		key := unit.Content.Key(c.Name)
@@ -40,9 +39,6 @@ func (d *Desired) refer(from unit.Key, certificates []model.Certificate, owner s
 		if d.users[key]--; d.users[key] == 0 {
 			delete(d.users, key)
 			d.remove(key)
-			if key.Kind == unit.Certificate {
-				d.shown.remove(key.Name)
-			}
 		}
 	}
 	d.references[from] = wanted

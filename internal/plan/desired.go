@@ -9,6 +9,7 @@ import (
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/model/directive"
 	"github.com/headgate/headgate/internal/plan/nginxconf"
+	"github.com/headgate/headgate/internal/plan/stapling"
 	"github.com/headgate/headgate/internal/unit"
 )
 
@@ -35,8 +36,8 @@ type Desired struct {
 	// files are the contents that profiles name as files, by host, and those of the
 	// default profile by "".
 	files map[string][]model.Content
-	// shown are all certificates in use, by their hash.
-	shown certificates
+	// shown are all certificates in use.
+	shown *stapling.Certificates
 	// expected are hosts that are to be built again, with the texts in their units that may
 	// name a backend, nil until these are asked for.
 	expected map[string]map[string]struct{}
@@ -87,7 +88,7 @@ func NewDesired(directives directive.List) *Desired {
 		references:          map[unit.Key][]unit.Key{},
 		users:               map[unit.Key]int{},
 		files:               map[string][]model.Content{},
-		shown:               newCertificates(),
+		shown:               stapling.New(),
 		changed:             map[unit.Key]struct{}{},
 		applied:             map[unit.Key]string{},
 		appliedRequirements: map[string]requirements{},
@@ -106,13 +107,13 @@ func (d *Desired) Set(b unit.Built) (findings []finding.Finding) {
 	switch b.Kind {
 	case unit.Globals:
 		d.globals, _ = b.Model.(model.Globals)
-		d.shown.setStapling(d.globals.Process.Stapling)
+		d.shown.SetStapling(d.globals.Process.Stapling)
 		d.bound.setDefault(d.globals.Default)
 		d.bound.setZones(nginxconf.ZonesOf(d.globals))
 		d.setFiles("", d.globals.Files)
 	case unit.DefaultCertificate:
 		c, _ := b.Model.(model.Certificate)
-		d.shown.setDefault(c)
+		d.shown.SetDefault(c)
 	case unit.Host:
 		b.Model, findings = d.setHost(b)
 	case unit.Name:
@@ -121,9 +122,11 @@ func (d *Desired) Set(b unit.Built) (findings []finding.Finding) {
 			d.hosts[b.Name] = n.Host
 		}
 		d.refer(b.Key, b.Certificates, "", nil)
+		d.shown.Set(b.Key, b.Certificates)
 	case unit.Patterns:
 		d.patterns, _ = b.Model.(model.NamePatterns)
 		d.refer(b.Key, b.Certificates, "", nil)
+		d.shown.Set(b.Key, b.Certificates)
 	}
 	if u, ok := b.Pack(); ok {
 		d.set(u)
@@ -295,6 +298,12 @@ func (d *Desired) remove(key unit.Key) {
 	}
 	delete(d.units, key)
 	d.changed[key] = struct{}{}
+}
+
+// DrainOCSPChanges returns the certificates that need an OCSP response since the last
+// call, and the hashes of those that no longer do.
+func (d *Desired) DrainOCSPChanges() (added []model.Certificate, removed []string) {
+	return d.shown.Drain()
 }
 
 // Count is the number of units of a kind.

@@ -14,6 +14,7 @@ import (
 // Apply pushes the units that differ, and checks whether NGINX must be
 // reloaded. A failed push is retried.
 func (e *Edge) Apply(ctx context.Context) {
+	e.configurePassthrough()
 	if e.turnsAreOver() {
 		e.builder.Rebuild(e.desired.Rebound())
 		e.considerReload(ctx)

@@ -59,8 +59,8 @@ type Edge struct {
 	defersReload time.Time
 	// limits are those of reloads, from the ConfigMap.
 	limits model.Process
-	// passthrough is what applies to TLS connections that may be passed through.
-	passthrough model.TLSPassthrough
+	// passthrough is what applies to TLS connections that may be passed through; nil once that is known there.
+	passthrough *model.TLSPassthrough
 	// workers are the generations of workers that accepted connections, by process ID.
 	workers worker.Generations
 	// held is the number of units that the last push left for after a reload.
@@ -103,9 +103,32 @@ func Without(s Settings, builder Builder) *Edge {
 // Events are to be run between two changes.
 func (e *Edge) Events() <-chan func(context.Context) { return e.events }
 
-// Restarted gives the process ID of each NGINX that was started in place of one that died, for
-// Restart.
-func (e *Edge) Restarted() <-chan int { return e.settings.Process.Restarted() }
+// Run fetches what workers report, and looks after NGINX, until ctx ends. wait ends the events, and
+// waits until the rest is over.
+func (e *Edge) Run(ctx context.Context) (wait func()) {
+	waitForReports := e.fetchReports(ctx)
+	go func() {
+		look := time.NewTicker(givenUpPoll)
+		defer look.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-look.C:
+				e.post(e.noteGivenUp)
+			case pid := <-e.settings.Process.Restarted():
+				e.post(func(ctx context.Context) { e.restarted(ctx, pid) })
+			}
+		}
+	}()
+	return func() {
+		close(e.ended)
+		waitForReports()
+		// When NGINX gets the signal to quit, it waits up to a minute for the first
+		// request of a connection, and the client may hold one that it never used.
+		e.client.CloseIdle()
+	}
+}
 
 // post adds an event.
 func (e *Edge) post(event func(context.Context)) {
@@ -114,9 +137,6 @@ func (e *Edge) post(event func(context.Context)) {
 	case <-e.ended:
 	}
 }
-
-// End ends the events: they are not run any more.
-func (e *Edge) End() { close(e.ended) }
 
 // An alarm is an event at a time.
 type alarm struct {
@@ -186,12 +206,6 @@ func (e *Edge) Count(kind unit.Kind) int { return e.desired.Count(kind) }
 // AppliedNames are the names of the units of a kind that NGINX has, sorted.
 func (e *Edge) AppliedNames(kind unit.Kind) []string { return e.desired.AppliedNames(kind) }
 
-// State asks NGINX for its state.
-func (e *Edge) State(ctx context.Context) (dataplane.State, error) { return e.client.State(ctx) }
-
-// CloseIdle closes connections to NGINX that nothing uses.
-func (e *Edge) CloseIdle() { e.client.CloseIdle() }
-
 // Rebound decides which profiles are beyond the maximum, after hosts were set, and returns those to set again.
 func (e *Edge) Rebound() []string { return e.desired.Rebound() }
 
@@ -213,7 +227,7 @@ func (e *Edge) BoundProfiles(h *model.Host) []finding.Finding {
 
 // Start starts NGINX with what was set, and pushes the units.
 func (e *Edge) Start(ctx context.Context) error {
-	e.ConfigurePassthrough()
+	e.configurePassthrough()
 	first := nginxconf.FirstDictionaries(e.desired.Size())
 	if e.settings.Dictionaries != nil {
 		first = *e.settings.Dictionaries
@@ -235,8 +249,8 @@ func (e *Edge) Start(ctx context.Context) error {
 	return nil
 }
 
-// Restart pushes everything to an NGINX that was restarted.
-func (e *Edge) Restart(ctx context.Context, pid int) {
+// restarted pushes everything to an NGINX that was restarted.
+func (e *Edge) restarted(ctx context.Context, pid int) {
 	e.settings.Log.Warn("NGINX was restarted; pushing all units", "pid", pid)
 	e.settings.Metrics.Restarts.Inc()
 	e.settings.History.Restart()

@@ -11,12 +11,15 @@ import (
 	"github.com/headgate/headgate/internal/observe/tracker"
 )
 
+// givenUpPoll is the interval of looks at what workers gave up on.
+const givenUpPoll = 5 * time.Second
+
 // givenUp is the owner of findings about regular expressions that workers gave up on.
 type givenUp struct{}
 
-// NoteGivenUp makes findings of the regular expressions that workers gave up on. They are
+// noteGivenUp makes findings of the regular expressions that workers gave up on. They are
 // resolved when their host or the aliases change: then they are tried again.
-func (e *Edge) NoteGivenUp(ctx context.Context) {
+func (e *Edge) noteGivenUp(ctx context.Context) {
 	state, err := e.client.State(ctx)
 	if err != nil {
 		return // NGINX may be about to start again, and the next look is soon

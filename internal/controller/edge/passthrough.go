@@ -25,13 +25,14 @@ type Passthrough interface {
 	RemoveBackend(key string)
 }
 
-// ConfigurePassthrough applies the options to TLS connections. At the start it comes after
+// configurePassthrough applies the options to TLS connections. At the start it comes after
 // all hosts and backends: NGINX would get the first connections for hosts that it must not
 // serve.
-func (e *Edge) ConfigurePassthrough() {
-	if e.settings.Passthrough != nil {
-		e.settings.Passthrough.Configure(e.passthrough)
+func (e *Edge) configurePassthrough() {
+	if e.settings.Passthrough != nil && e.passthrough != nil {
+		e.settings.Passthrough.Configure(*e.passthrough)
 	}
+	e.passthrough = nil
 }
 
 // setPassthroughHost says where TLS connections for a host go.

@@ -10,9 +10,9 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// FetchReports fetches what workers report of requests until ctx ends. wait waits until that is
+// fetchReports fetches what workers report of requests until ctx ends. wait waits until that is
 // over.
-func (e *Edge) FetchReports(ctx context.Context) (wait func()) {
+func (e *Edge) fetchReports(ctx context.Context) (wait func()) {
 	var fetching sync.WaitGroup
 	if t := e.settings.Traffic; t != nil {
 		fetching.Go(func() { t.Run(ctx, e.client.Traffic) })

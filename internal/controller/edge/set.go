@@ -36,7 +36,7 @@ func (e *Edge) configure(p model.Process) {
 	e.configureStreams(p)
 	e.configureTracing(p.Tracing)
 	address := p.ClientAddress
-	e.passthrough = model.TLSPassthrough{
+	e.passthrough = &model.TLSPassthrough{
 		Workers: e.settings.Environment.WorkerProcesses(p),
 		ProxyIn: address.ProxyProtocol, Trusted: address.Trusted, HeaderTimeout: address.HeaderTimeout,
 	}

@@ -27,10 +27,8 @@ func (t *Table) SetHost(name string, h *model.Host) {
 // appendCanaries appends the labels of a route's canaries, as canary.lua makes them.
 func appendCanaries(list []string, r *model.Route) []string {
 	for _, p := range r.Policies {
-		if canaries, ok := p.Value.([]model.Canary); ok {
-			for _, c := range canaries {
-				list = append(list, strings.ReplaceAll(c.Backend, "/", "-"))
-			}
+		for _, c := range p.Canaries() {
+			list = append(list, strings.ReplaceAll(c.Backend, "/", "-"))
 		}
 	}
 	return list

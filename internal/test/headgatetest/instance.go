@@ -26,6 +26,7 @@ import (
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/controller/edge"
+	"github.com/headgate/headgate/internal/controller/publisher"
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
@@ -66,6 +67,8 @@ type Instance struct {
 	DefaultProfile string
 
 	controller *controller.Controller
+	// split is nil if the controller has NGINX itself.
+	split      *split
 	table      *traffic.Table
 	deliveries chan delivery
 	// exchanges are how often counters were exchanged, asked is when, in nanoseconds, and
@@ -143,12 +146,17 @@ func Start(t testing.TB, o Options) *Instance {
 	certificates := expiry.New("k8s.io/ingress-nginx", findings.Update)
 	g.Metrics.Registry.MustRegister(certificates)
 	template := nginxtemplate.Open(o.Template, log)
+	served := edge.Settings{
+		Features: o.Features, Environment: env, Dictionaries: o.Dictionaries, Process: g.Process, RunDir: g.RunDir, Metrics: g.Metrics,
+		Families: metrics.NewFamilies(g.Metrics.Registry, metrics.Identity{}, metrics.Build{}), Tracker: findings, Log: log, Timing: *o.Timing,
+		Reloaded: o.Reloaded, Traffic: g.traffic(o, findings),
+	}
+	var published *publisher.Publisher
+	if isSplit() {
+		published = g.startSplit(served, log)
+	}
 	g.controller = controller.New(controller.Settings{
-		Settings: edge.Settings{
-			Features: o.Features, Environment: env, Dictionaries: o.Dictionaries, Process: g.Process, RunDir: g.RunDir, Metrics: g.Metrics,
-			Families: metrics.NewFamilies(g.Metrics.Registry, metrics.Identity{}, metrics.Build{}), Tracker: findings, Log: log, Timing: *o.Timing,
-			Reloaded: o.Reloaded, Traffic: g.traffic(o, findings),
-		},
+		Settings: served, Publisher: published,
 		Store: store.Settings{
 			Template:     template.Object(),
 			IngressClass: "nginx", ControllerClass: "k8s.io/ingress-nginx", WatchWithoutClass: true, Classless: true,
@@ -337,6 +345,7 @@ func (g *Instance) run(first []metav1.Object, more ...controller.Source) {
 		if err := <-ended; err != nil {
 			g.t.Errorf("the controller ended: %v", err)
 		}
+		g.split.stop()
 		g.stop()
 	})
 }
@@ -344,17 +353,14 @@ func (g *Instance) run(first []metav1.Object, more ...controller.Source) {
 // WaitSynced waits until NGINX serves all that was put.
 func (g *Instance) WaitSynced() {
 	g.t.Helper()
-	Eventually(g.t, "NGINX serves what was put", g.controller.Synced)
+	Eventually(g.t, "NGINX serves what was put", g.Synced)
 }
 
 // Synced reports whether NGINX serves all that was put.
-func (g *Instance) Synced() bool { return g.controller.Synced() }
+func (g *Instance) Synced() bool { return g.controller.Synced() && g.split.synced() }
 
 // Applied is Synced apart from hosts that wait for a reload.
 func (g *Instance) Applied() bool { return g.controller.Applied() }
-
-// Check is the controller's readiness.
-func (g *Instance) Check(ctx context.Context) error { return g.controller.Check(ctx) }
 
 // Value is the value of one of Headgate's metrics.
 func (g *Instance) Value(c prometheus.Collector) int { return int(testutil.ToFloat64(c)) }

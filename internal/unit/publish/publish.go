@@ -58,8 +58,9 @@ func New() *Store {
 	return &Store{entries: map[unit.Key]*entry{}, readers: map[*Reader]struct{}{}, changed: make(chan struct{})}
 }
 
-// Put publishes changes. Readers see all of them together.
-func (s *Store) Put(changes ...Change) {
+// Put publishes changes. Readers see all of them together. It returns the version of the Store with
+// them.
+func (s *Store) Put(changes ...Change) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.at
@@ -69,11 +70,12 @@ func (s *Store) Put(changes ...Change) {
 	}
 	if s.last == nil || s.last.changed <= before {
 		s.at = before
-		return
+		return before
 	}
 	s.forget()
 	close(s.changed)
 	s.changed = make(chan struct{})
+	return s.at
 }
 
 func (s *Store) put(c Change) {
@@ -206,6 +208,13 @@ func (s *Store) forgetUntil(at uint64) {
 	}
 }
 
+// At is the version of the Store: it grows with each change.
+func (s *Store) At() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.at
+}
+
 // A Size is what a Store has.
 type Size struct {
 	Resources int
@@ -261,6 +270,8 @@ func (r *Reader) Close() {
 // A Cut is what a reader lacks: resources with all that they refer to before them, and then what
 // is gone, in the opposite order.
 type Cut struct {
+	// At is the version of the Store that the reader has with it.
+	At        uint64
 	Resources []wire.Resource
 	Gone      []unit.Key
 }
@@ -299,7 +310,7 @@ func (r *Reader) cut() (cut Cut, changed <-chan struct{}, err error) {
 		cut = r.since()
 	}
 	isFirst := r.held != nil
-	r.at, r.held = s.at, nil
+	r.at, r.held, cut.At = s.at, nil, s.at
 	if !isFirst && len(cut.Resources)+len(cut.Gone) == 0 {
 		return Cut{}, s.changed, nil
 	}

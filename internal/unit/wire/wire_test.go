@@ -60,8 +60,9 @@ func TestEverySettingArrives(t *testing.T) {
 			got := through(t, built)
 			wantSame(t, c.text, built, got)
 			if h, is := got.Model.(model.Host); is {
-				for _, r := range h.Routes {
+				for i, r := range h.Routes {
 					profiles[r.Profile] = true
+					wantCanaries(t, built.Model.(model.Host).Routes[i], r)
 				}
 			}
 		}
@@ -188,6 +189,22 @@ func wantSame(t *testing.T, of string, want, got unit.Built) {
 	}
 	if diff := cmp.Diff(want, got, exactly); diff != "" {
 		t.Errorf("%s: %s differs:\n%s", of, want.Key, diff)
+	}
+}
+
+// Metrics need the backends of canaries, which are a policy's value.
+func wantCanaries(t *testing.T, want, got model.Route) {
+	t.Helper()
+	backends := func(r model.Route) (list []string) {
+		for _, p := range r.Policies {
+			for _, c := range p.Canaries() {
+				list = append(list, c.Backend)
+			}
+		}
+		return list
+	}
+	if diff := cmp.Diff(backends(want), backends(got)); diff != "" {
+		t.Errorf("the canaries differ: %s", diff)
 	}
 }
 

@@ -31,9 +31,10 @@ type Server struct {
 	Store *publish.Store
 	// Identify says who has opened a stream, by its credentials.
 	Identify func(context.Context) (Edge, error)
-	// Acknowledged is called for each cut that an edge has, with why it rejected it, nil if it did not. It
-	// must not block. It may be nil.
-	Acknowledged func(edge string, cut int, err error)
+	// Acknowledged is called when an edge has all changes up to a version of the Store, with why it rejected
+	// some, nil if it did not; and Gone at the end of its stream.
+	Acknowledged func(edge string, at uint64, err error)
+	Gone         func(edge string)
 }
 
 // Stream is the aggregated stream of one edge.
@@ -51,6 +52,7 @@ func (s *Server) DeltaAggregatedResources(stream Stream) error {
 	}
 	reader := s.Store.Reader(held, edge.Takes)
 	defer reader.Close()
+	defer s.Gone(edge.Name)
 	to := sender{stream: stream}
 	answers := receive(stream)
 	for cut := 1; ; cut++ {
@@ -68,9 +70,7 @@ func (s *Server) DeltaAggregatedResources(stream Stream) error {
 		if err != nil {
 			return err
 		}
-		if s.Acknowledged != nil {
-			s.Acknowledged(edge.Name, cut, rejected)
-		}
+		s.Acknowledged(edge.Name, changes.At, rejected)
 	}
 }
 

@@ -33,6 +33,7 @@ type control struct {
 
 	mu       sync.Mutex
 	cuts     map[string]int
+	gone     []string
 	rejected []string
 }
 
@@ -47,10 +48,15 @@ func start(t *testing.T, takes func(string) bool) *control {
 			}
 			return xds.Edge{Name: name[0], Takes: takes}, nil
 		},
-		Acknowledged: func(edge string, cut int, err error) {
+		Gone: func(edge string) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.cuts[edge] = cut
+			c.gone = append(c.gone, edge)
+		},
+		Acknowledged: func(edge string, _ uint64, err error) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.cuts[edge]++
 			if err != nil {
 				c.rejected = append(c.rejected, err.Error())
 			}

@@ -1,0 +1,230 @@
+// Package follower has NGINX serve what a control publishes: it takes cuts, makes units of them, and
+// hands them to package edge.
+//
+// A single goroutine does all of it. It must not know Kubernetes, nor how cuts come.
+package follower
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/headgate/headgate/internal/controller/edge"
+	"github.com/headgate/headgate/internal/controller/fakecertificate"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/observe/tracker"
+	"github.com/headgate/headgate/internal/unit"
+	"github.com/headgate/headgate/internal/unit/publish"
+	"github.com/headgate/headgate/internal/unit/wire"
+)
+
+// A Follower serves what a control publishes.
+type Follower struct {
+	edge    *edge.Edge
+	log     *slog.Logger
+	tracker *tracker.Tracker
+
+	// resources are what was received.
+	resources map[unit.Key]wire.Resource
+	// generated is the default certificate if the control gives none.
+	generated model.Certificate
+	// refused are texts of the administrator that NGINX could not be reloaded with, and instead what it runs with.
+	refused, instead model.Snippets
+
+	cuts chan received
+	// unpushed are cuts that were taken, and of which something was not pushed yet.
+	unpushed []chan<- error
+	// rejected is why units of the last cut can't be served.
+	rejected error
+	// synced is whether NGINX serves all that was received.
+	synced atomic.Bool
+}
+
+// A received cut is waited for.
+type received struct {
+	cut  publish.Cut
+	done chan<- error
+}
+
+// New returns a Follower that has received nothing.
+func New(s edge.Settings) *Follower {
+	f := &Follower{log: s.Log, tracker: s.Tracker, resources: map[unit.Key]wire.Resource{}, cuts: make(chan received)}
+	f.edge = edge.New(s, builder{f})
+	return f
+}
+
+// Take has NGINX serve a cut. It returns when everything was pushed that can be, with why units can't be
+// served.
+func (f *Follower) Take(ctx context.Context, cut publish.Cut) error {
+	done := make(chan error, 1)
+	select {
+	case f.cuts <- received{cut, done}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Held are the versions of what was received. It must not be called while Take is.
+func (f *Follower) Held() map[unit.Key]string {
+	held := make(map[unit.Key]string, len(f.resources))
+	for key, r := range f.resources {
+		held[key] = r.Version
+	}
+	return held
+}
+
+// Synced reports whether NGINX serves all that was received.
+func (f *Follower) Synced() bool { return f.edge.Ready() && f.synced.Load() }
+
+// Check returns why requests are not served, or nil if they are.
+func (f *Follower) Check(ctx context.Context) error { return f.edge.Check(ctx) }
+
+// Serving is closed when NGINX serves what was received first.
+func (f *Follower) Serving() <-chan struct{} { return f.edge.Serving() }
+
+// ShutdownTimeout is how long NGINX may take to finish its connections.
+func (f *Follower) ShutdownTimeout() time.Duration { return f.edge.ShutdownTimeout() }
+
+// Leave prepares for the end of NGINX: see [edge.Edge.Leave].
+func (f *Follower) Leave(ctx context.Context, grace time.Duration) { f.edge.Leave(ctx, grace) }
+
+// Run serves until ctx ends, or until an error that can't be repeated. NGINX still runs when it returns.
+func (f *Follower) Run(ctx context.Context) error {
+	wait := f.edge.Run(ctx)
+	defer wait()
+	var err error
+	if f.generated, err = fakecertificate.New(time.Now()); err != nil {
+		return fmt.Errorf("make the default certificate: %w", err)
+	}
+	started := false
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case r := <-f.cuts:
+			f.take(r)
+			if started {
+				f.edge.Apply(ctx)
+			} else if err := f.edge.Start(ctx); err != nil {
+				return err
+			}
+			started = true
+		case event := <-f.edge.Events():
+			event(ctx)
+		}
+	}
+}
+
+// take sets what is in a cut.
+func (f *Follower) take(r received) {
+	f.synced.Store(false)
+	f.unpushed = append(f.unpushed, r.done)
+	f.rejected = nil
+	first := len(f.resources) == 0
+	for _, one := range r.cut.Resources {
+		f.resources[one.Key] = one
+	}
+	for _, one := range r.cut.Resources {
+		f.set(one.Key)
+	}
+	for _, key := range r.cut.Gone {
+		delete(f.resources, key)
+	}
+	for _, key := range r.cut.Gone {
+		f.set(key)
+	}
+	if _, given := f.resources[unit.DefaultCertificateKey]; first && !given {
+		f.set(unit.DefaultCertificateKey)
+	}
+	if hosts := f.edge.Rebound(); len(hosts) > 0 {
+		builder{f}.Rebuild(hosts)
+	}
+}
+
+// set hands a unit to NGINX's half, or its end.
+func (f *Follower) set(key unit.Key) {
+	if key.Kind == unit.Certificate || key.Kind == unit.Content {
+		return // They come with the units that refer to them.
+	}
+	built := unit.Built{Key: key}
+	var findings []finding.Finding
+	if r, found := f.resources[key]; found {
+		var err error
+		if built, err = wire.Decode(key, r.Bytes, f.find); err != nil {
+			f.log.Error("a unit can't be served", "unit", key.String(), "error", err)
+			f.rejected = errors.Join(f.rejected, err)
+			if key.Kind != unit.Host {
+				return
+			}
+			built = closed(key)
+		}
+	}
+	switch m := built.Model.(type) {
+	case model.Globals:
+		if !f.refused.IsZero() && m.Process.Snippets == f.refused {
+			m.Process.Snippets = f.instead
+			built.Model = m
+		}
+	case nil:
+		if key == unit.DefaultCertificateKey {
+			built.Model = f.generated
+		}
+	}
+	findings = f.edge.Set(built)
+	f.tracker.Update([]tracker.Part{{Owner: served(key), Findings: findings}})
+}
+
+// served owns findings about what becomes of a unit here.
+type served unit.Key
+
+// closed is a host that is not understood here: something in it may be a guard.
+func closed(key unit.Key) unit.Built {
+	return unit.Built{Key: key, Model: model.Host{Name: key.Name, Routes: []model.Route{{Kind: model.Prefix, Path: "/", Denied: true}}}}
+}
+
+func (f *Follower) find(key unit.Key) ([]byte, bool) {
+	r, found := f.resources[key]
+	return r.Bytes, found
+}
+
+// A builder is what the half with NGINX asks for: an [edge.Builder].
+type builder struct{ *Follower }
+
+// CanBuild is false: nothing is built here.
+func (builder) CanBuild() bool { return false }
+
+// Rebuild sets hosts again.
+func (b builder) Rebuild(hosts []string) {
+	for _, host := range hosts {
+		b.set(unit.Host.Key(host))
+	}
+}
+
+// Reconsider sets the globals again.
+func (b builder) Reconsider() { b.set(unit.GlobalsKey) }
+
+// Refuse sets the globals without texts that NGINX could not be reloaded with.
+func (b builder) Refuse(texts model.Snippets, err error, current model.Globals) {
+	b.log.Error("texts of the administrator are not used: NGINX could not be reloaded with them", "error", err)
+	b.refused, b.instead = texts, current.Process.Snippets
+	b.Reconsider()
+}
+
+// Pushed acknowledges what was received.
+func (b builder) Pushed(all, _ bool) {
+	b.synced.Store(all)
+	for _, done := range b.unpushed {
+		done <- b.rejected
+	}
+	b.unpushed = nil
+}

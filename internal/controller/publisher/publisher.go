@@ -1,0 +1,251 @@
+// Package publisher is the half of a controller that has no NGINX: it publishes what was built, for
+// edges.
+//
+// A single goroutine calls it, and runs its events between two changes. It must not know how edges
+// are reached, and what they make of units.
+package publisher
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/plan/stapling"
+	"github.com/headgate/headgate/internal/unit"
+	"github.com/headgate/headgate/internal/unit/publish"
+	"github.com/headgate/headgate/internal/unit/wire"
+)
+
+// A Publisher publishes units.
+type Publisher struct {
+	store *publish.Store
+	log   *slog.Logger
+	// pushed is called when all edges that are there have everything.
+	pushed func(all, held bool)
+
+	// changes are those since the last Apply, by their units.
+	changes map[unit.Key]publish.Change
+	// expected are hosts that are to be built again, and waiting what does not go out before them.
+	expected map[string]struct{}
+	waiting  map[unit.Key]waiting
+	names    map[unit.Kind]map[string]struct{}
+	globals  model.Globals
+	shown    *stapling.Certificates
+
+	// at is the version of the Store after the last Apply, and has up to when each edge has all changes.
+	at  uint64
+	has map[string]uint64
+
+	events  chan func(context.Context)
+	ended   chan struct{}
+	ready   atomic.Bool
+	serving chan struct{}
+	leaving atomic.Bool
+}
+
+// New returns a Publisher that has published nothing.
+func New(store *publish.Store, log *slog.Logger) *Publisher {
+	return &Publisher{
+		store: store, log: log, pushed: func(bool, bool) {},
+		changes: map[unit.Key]publish.Change{}, expected: map[string]struct{}{}, waiting: map[unit.Key]waiting{},
+		names: map[unit.Kind]map[string]struct{}{}, shown: stapling.New(), has: map[string]uint64{},
+		events: make(chan func(context.Context)), ended: make(chan struct{}), serving: make(chan struct{}),
+	}
+}
+
+// Notify sets what is called when all edges that are there have everything.
+func (p *Publisher) Notify(pushed func(all, held bool)) { p.pushed = pushed }
+
+// Set takes what was built, for the next Apply. A certificate that was generated is not published: each edge
+// generates its own.
+func (p *Publisher) Set(built unit.Built) []finding.Finding {
+	if c, is := built.Model.(model.Certificate); is && c.Secret == "" {
+		built.Model = nil
+	}
+	resources, err := wire.Encode(built)
+	if err != nil {
+		// Only values of features that are not plain data, which their tests find.
+		p.log.Error("a unit can't be published", "unit", built.Key, "error", err)
+		return nil
+	}
+	p.note(built)
+	c := publish.Change{Key: built.Key, Namespace: wire.Namespace(built), Resources: resources}
+	if host, waits := p.waits(built); waits {
+		p.waiting[c.Key] = waiting{c, host}
+	} else {
+		p.changes[c.Key] = c
+		delete(p.waiting, c.Key)
+	}
+	if built.Kind == unit.Host {
+		p.built(built.Name)
+	}
+	return nil
+}
+
+// note keeps what is asked for later.
+func (p *Publisher) note(built unit.Built) {
+	list := p.names[built.Kind]
+	if list == nil {
+		list = map[string]struct{}{}
+		p.names[built.Kind] = list
+	}
+	if built.Model == nil {
+		delete(list, built.Name)
+	} else {
+		list[built.Name] = struct{}{}
+	}
+	switch built.Kind {
+	case unit.Globals:
+		p.globals, _ = built.Model.(model.Globals)
+		p.shown.SetStapling(p.globals.Process.Stapling)
+	case unit.DefaultCertificate:
+		c, _ := built.Model.(model.Certificate)
+		p.shown.SetDefault(c)
+	case unit.Name, unit.Patterns:
+		p.shown.Set(built.Key, built.Certificates)
+	}
+}
+
+// waiting is a change that waits for a host, or if that is empty for all that are expected.
+type waiting struct {
+	change publish.Change
+	host   string
+}
+
+// waits reports whether a unit waits for hosts that are still to be built: a name for its host, if that is
+// new, and the end of a backend for all hosts that may still name it.
+func (p *Publisher) waits(built unit.Built) (host string, waits bool) {
+	switch m := built.Model.(type) {
+	case nil:
+		return "", built.Kind == unit.Backend && len(p.expected) > 0
+	case model.Name:
+		_, expected := p.expected[m.Host]
+		_, known := p.names[unit.Host][m.Host]
+		return m.Host, expected && !known
+	}
+	return "", false
+}
+
+// Expect notes that a host is to be set again, later than what changed with it.
+func (p *Publisher) Expect(host string) { p.expected[host] = struct{}{} }
+
+// built takes along what waited for a host.
+func (p *Publisher) built(host string) {
+	delete(p.expected, host)
+	for key, w := range p.waiting {
+		if w.host == host || w.host == "" && len(p.expected) == 0 {
+			p.changes[key] = w.change
+			delete(p.waiting, key)
+		}
+	}
+}
+
+// Start publishes what was set. From then on edges are served.
+func (p *Publisher) Start(ctx context.Context) error {
+	p.Apply(ctx)
+	p.ready.Store(true)
+	close(p.serving)
+	return nil
+}
+
+// Apply publishes what was set since the last time.
+func (p *Publisher) Apply(context.Context) {
+	p.at = p.store.Put(slices.Collect(maps.Values(p.changes))...)
+	clear(p.changes)
+	p.notePushed()
+}
+
+// Acknowledged notes that an edge has all changes up to a version of the Store. It may be called by any
+// goroutine.
+func (p *Publisher) Acknowledged(edge string, at uint64) {
+	p.post(func(context.Context) {
+		p.has[edge] = at
+		p.notePushed()
+	})
+}
+
+// Gone notes that an edge is not connected any more. It may be called by any goroutine.
+func (p *Publisher) Gone(edge string) {
+	p.post(func(context.Context) {
+		delete(p.has, edge)
+		p.notePushed()
+	})
+}
+
+func (p *Publisher) notePushed() {
+	for _, at := range p.has {
+		if at < p.at {
+			return
+		}
+	}
+	p.pushed(true, false)
+}
+
+func (p *Publisher) post(event func(context.Context)) {
+	select {
+	case p.events <- event:
+	case <-p.ended:
+	}
+}
+
+// Events are to be run between two changes.
+func (p *Publisher) Events() <-chan func(context.Context) { return p.events }
+
+// Run has nothing to do meanwhile. wait ends the events.
+func (p *Publisher) Run(context.Context) (wait func()) { return func() { close(p.ended) } }
+
+// Check returns why edges are not served, or nil if they are.
+func (p *Publisher) Check(context.Context) error {
+	switch {
+	case p.leaving.Load():
+		return errors.New("shutting down")
+	case !p.ready.Load():
+		return errors.New("the first load is not complete")
+	}
+	return nil
+}
+
+// Ready reports whether the first load is published.
+func (p *Publisher) Ready() bool { return p.ready.Load() }
+
+// Serving is closed when the first load is published.
+func (p *Publisher) Serving() <-chan struct{} { return p.serving }
+
+// ShutdownTimeout is 0: there are no connections of clients to finish.
+func (p *Publisher) ShutdownTimeout() time.Duration { return 0 }
+
+// Leave has health checks fail.
+func (p *Publisher) Leave(context.Context, time.Duration) { p.leaving.Store(true) }
+
+// Globals are those that were set last.
+func (p *Publisher) Globals() model.Globals { return p.globals }
+
+// CanListen is nil: what an edge can listen on, it finds out itself.
+func (p *Publisher) CanListen(netip.Addr) error { return nil }
+
+// Count is the number of units of a kind.
+func (p *Publisher) Count(kind unit.Kind) int { return len(p.names[kind]) }
+
+// AppliedNames are the names of the units of a kind that are published, sorted.
+func (p *Publisher) AppliedNames(kind unit.Kind) []string {
+	return slices.Sorted(maps.Keys(p.names[kind]))
+}
+
+// Rebound is empty: edges bound the profiles.
+func (p *Publisher) Rebound() []string { return nil }
+
+// BoundProfiles changes nothing: edges bound the profiles.
+func (p *Publisher) BoundProfiles(*model.Host) []finding.Finding { return nil }
+
+// DrainOCSPChanges returns the certificates whose OCSP responses are wanted from now on, and the hashes of
+// those of which they no longer are, since the last call.
+func (p *Publisher) DrainOCSPChanges() (added []model.Certificate, removed []string) {
+	return p.shown.Drain()
+}

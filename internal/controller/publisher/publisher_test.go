@@ -1,0 +1,128 @@
+package publisher_test
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"github.com/headgate/headgate/internal/controller/publisher"
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/unit"
+	"github.com/headgate/headgate/internal/unit/publish"
+)
+
+func start(t *testing.T) (*publisher.Publisher, func() []string) {
+	t.Helper()
+	store := publish.New()
+	p := publisher.New(store, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	reader := store.Reader(nil, nil)
+	if _, err := reader.Next(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// What goes out with an Apply.
+	next := func() []string {
+		t.Helper()
+		p.Apply(t.Context())
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		cut, err := reader.Next(ctx)
+		if err != nil {
+			return nil
+		}
+		var list []string
+		for _, r := range cut.Resources {
+			list = append(list, r.Key.String())
+		}
+		for _, key := range cut.Gone {
+			list = append(list, "no "+key.String())
+		}
+		return list
+	}
+	return p, next
+}
+
+func wants(t *testing.T, about string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: %q go out, want %q", about, got, want)
+	}
+}
+
+// Neither a name goes out before its new host, nor the end of a backend before hosts that may name it.
+func TestWaits(t *testing.T) {
+	p, next := start(t)
+	p.Set(unit.Of(model.Backend{Key: "shop/old/80"}))
+	p.Set(unit.Of(model.Host{Name: "b.test"}))
+	wants(t, "a backend and a host", next(), "backend shop/old/80", "host b.test")
+	p.Expect("a.test")
+	p.Expect("b.test")
+	p.Set(unit.Of(model.Name{Name: "a.test", Host: "a.test"}))
+	p.Set(unit.Of(model.Name{Name: "www.a.test", Host: "a.test"}))
+	p.Set(unit.Of(model.Name{Name: "b.test", Host: "b.test"}))
+	p.Set(unit.Built{Key: unit.Backend.Key("shop/old/80")})
+	p.Set(unit.Of(model.Backend{Key: "shop/new/80"}))
+	wants(t, "what need not wait", next(), "backend shop/new/80", "name b.test")
+	p.Set(unit.Of(model.Host{Name: "a.test", Namespace: "shop"}))
+	wants(t, "the host", next(), "host a.test", "name a.test", "name www.a.test")
+	p.Set(unit.Of(model.Host{Name: "b.test", Namespace: "shop"}))
+	wants(t, "all hosts", next(), "host b.test", "no backend shop/old/80")
+	p.Expect("a.test")
+	p.Set(unit.Built{Key: unit.Backend.Key("shop/new/80")})
+	p.Set(unit.Of(model.Backend{Key: "shop/new/80"}))
+	p.Set(unit.Built{Key: unit.Host.Key("a.test")})
+	wants(t, "a backend that came back", next(), "no host a.test")
+}
+
+// What is pushed is reported once all edges that are there have it.
+func TestPushed(t *testing.T) {
+	p, _ := start(t)
+	pushed := 0
+	p.Notify(func(all, _ bool) {
+		if all {
+			pushed++
+		}
+	})
+	run := func(acknowledge func()) {
+		go acknowledge()
+		(<-p.Events())(t.Context())
+	}
+	apply := func(version string) {
+		p.Set(unit.Of(model.Host{Name: "a.test", Namespace: version}))
+		p.Apply(t.Context())
+	}
+	apply("one")
+	if pushed != 1 {
+		t.Errorf("without an edge it was reported %d times", pushed)
+	}
+	run(func() { p.Acknowledged("a", 1) })
+	run(func() { p.Acknowledged("b", 1) })
+	pushed = 0
+	apply("two")
+	run(func() { p.Acknowledged("a", 2) })
+	if pushed != 0 {
+		t.Error("it was reported before an edge had it")
+	}
+	run(func() { p.Acknowledged("b", 2) })
+	if pushed != 1 {
+		t.Errorf("when both edges had it, it was reported %d times", pushed)
+	}
+	apply("three")
+	run(func() { p.Acknowledged("a", 3) })
+	pushed = 0
+	run(func() { p.Gone("b") })
+	if pushed != 1 {
+		t.Error("an edge that is gone is waited for")
+	}
+}
+
+// A generated certificate stays here: each edge has its own.
+func TestGeneratedCertificate(t *testing.T) {
+	p, next := start(t)
+	p.Set(unit.Built{Key: unit.DefaultCertificateKey, Model: model.Certificate{Hash: "x"}})
+	wants(t, "a generated one", next())
+	p.Set(unit.Built{Key: unit.DefaultCertificateKey, Model: model.Certificate{Hash: "y", Secret: "shop/tls"}})
+	wants(t, "that of a Secret", next(), "default-certificate")
+	p.Set(unit.Built{Key: unit.DefaultCertificateKey, Model: model.Certificate{Hash: "x"}})
+	wants(t, "a generated one instead", next(), "no default-certificate")
+}
