@@ -70,13 +70,12 @@ func (n AdminName) MarshalText() ([]byte, error) { return []byte(n.text), nil }
 
 // UnmarshalText reads what MarshalText made.
 func (n *AdminName) UnmarshalText(text []byte) error {
-	return readText(n, func(text string) (AdminName, error) {
-		name, ok := NewAdminName(text)
-		if !ok {
-			return name, fmt.Errorf("%.60q: must be letters, digits and underscores", text)
-		}
-		return name, nil
-	}, text)
+	name, ok := NewAdminName(string(text))
+	if !ok {
+		return fmt.Errorf("%.60q: must be letters, digits and underscores", text)
+	}
+	*n = name
+	return nil
 }
 
 // MarshalText is the expression as it is written and, on the next line, as NGINX compiles it.
@@ -89,6 +88,22 @@ func (u *UserAgents) UnmarshalText(text []byte) error {
 		return NewUserAgents(written, expression)
 	}, text)
 }
+
+// readNumber reads one of so many values of an enumeration. A number beyond them is something that is not known here.
+func readNumber[T ~int](into *T, values int, text []byte) error {
+	number, err := strconv.Atoi(string(text))
+	if err != nil || number < 0 || number >= values {
+		return fmt.Errorf("%.60q: must be a number from 0 to %d", text, values-1)
+	}
+	*into = T(number)
+	return nil
+}
+
+// UnmarshalJSON reads a kind that is known.
+func (k *PathKind) UnmarshalJSON(text []byte) error { return readNumber(k, int(Pattern)+1, text) }
+
+// UnmarshalJSON reads a check that is known.
+func (c *Check) UnmarshalJSON(text []byte) error { return readNumber(c, int(CheckVerified)+1, text) }
 
 // The words of a profile's text before its values.
 const (
@@ -173,21 +188,6 @@ func raw(text json.RawMessage) any {
 		return nil
 	}
 	return Raw(text)
-}
-
-// Canaries are those that the value is, nil if it is something else.
-func (p Policy) Canaries() []Canary {
-	switch v := p.Value.(type) {
-	case []Canary:
-		return v
-	case Raw:
-		var list []Canary
-		// Values of other features have other fields.
-		if strings.HasPrefix(string(v), `[{"backend":`) && json.Unmarshal([]byte(v), &list) == nil {
-			return list
-		}
-	}
-	return nil
 }
 
 // UnmarshalJSON keeps the value encoded: features that would read it are where it was made.

@@ -3,8 +3,11 @@ local ssl = require "ngx.ssl"
 
 local _M = {}
 
--- In kilobytes: what OpenSSL takes for a chain and a key, which the collector does not see.
-local OUTSIDE = 8
+-- In kilobytes: what OpenSSL takes for a chain and a key, which the collector does not see, and after how much
+-- of that it takes a step.
+local OUTSIDE, STEP = 8, 256
+
+local outside = 0
 
 
 -- compile(unit, name) -> { chain, key, hash }
@@ -24,7 +27,11 @@ function _M.compile(unit, name)
         error("the key: " .. err, 0)
     end
     -- As if that were allocated in Lua: what the cache has dropped is freed in time.
-    collectgarbage("step", OUTSIDE)
+    outside = outside + OUTSIDE
+    if outside >= STEP then
+        outside = 0
+        collectgarbage("step", STEP)
+    end
     return { chain = chain, key = key, hash = unit.hash or name }
 end
 

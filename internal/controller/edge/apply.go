@@ -32,7 +32,7 @@ func (e *Edge) Apply(ctx context.Context) {
 	}
 	e.retry.Done()
 	e.again.stop()
-	e.held = held
+	e.held, e.unpushed = held, false
 	e.noteServed()
 	e.noteWaiting()
 }
@@ -56,6 +56,9 @@ const reloadDeferral = time.Second
 // noteServed reports whether everything is served, or at least all that need not wait for a reload
 // that is held back.
 func (e *Edge) noteServed() {
+	if e.unpushed {
+		return // A push is about to be made, or to be repeated.
+	}
 	e.builder.Pushed(e.held == 0 && !e.reload.pending(), e.reload.heldBy != "")
 }
 

@@ -63,8 +63,10 @@ type Edge struct {
 	passthrough *model.TLSPassthrough
 	// workers are the generations of workers that accepted connections, by process ID.
 	workers worker.Generations
-	// held is the number of units that the last push left for after a reload.
-	held int
+	// held is the number of units that the last push left for after a reload, and unpushed is set while there
+	// is something that no push had yet.
+	held     int
+	unpushed bool
 
 	// events are to be run between two changes.
 	events chan func(context.Context)
@@ -256,6 +258,7 @@ func (e *Edge) restarted(ctx context.Context, pid int) {
 	e.settings.History.Restart()
 	e.client.CloseIdle()
 	e.ready.Store(false)
+	e.unpushed = true
 	e.reload.drop()
 	// Held hosts can't wait for the interval between reloads.
 	e.reload.last = time.Time{}

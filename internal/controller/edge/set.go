@@ -26,6 +26,7 @@ func (e *Edge) Set(built unit.Built) []finding.Finding {
 		e.setStream(built)
 	}
 	e.setTraffic(built)
+	e.unpushed = true
 	return e.desired.Set(built)
 }
 

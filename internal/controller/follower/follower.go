@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -32,14 +34,18 @@ type Follower struct {
 	resources map[unit.Key]wire.Resource
 	// generated is the default certificate if the control gives none.
 	generated model.Certificate
+	// profile is the default one, and configured is set once there are globals.
+	profile    model.Profile
+	configured bool
 	// refused are texts of the administrator that NGINX could not be reloaded with, and instead what it runs with.
 	refused, instead model.Snippets
 
-	cuts chan received
+	cuts  chan received
+	ended chan struct{}
 	// unpushed are cuts that were taken, and of which something was not pushed yet.
 	unpushed []chan<- error
-	// rejected is why units of the last cut can't be served.
-	rejected error
+	// rejected is why units can't be served as they are.
+	rejected map[unit.Key]error
 	// synced is whether NGINX serves all that was received.
 	synced atomic.Bool
 }
@@ -52,7 +58,7 @@ type received struct {
 
 // New returns a Follower that has received nothing.
 func New(s edge.Settings) *Follower {
-	f := &Follower{log: s.Log, tracker: s.Tracker, resources: map[unit.Key]wire.Resource{}, cuts: make(chan received)}
+	f := &Follower{log: s.Log, tracker: s.Tracker, resources: map[unit.Key]wire.Resource{}, rejected: map[unit.Key]error{}, cuts: make(chan received), ended: make(chan struct{})}
 	f.edge = edge.New(s, builder{f})
 	return f
 }
@@ -63,18 +69,25 @@ func (f *Follower) Take(ctx context.Context, cut publish.Cut) error {
 	done := make(chan error, 1)
 	select {
 	case f.cuts <- received{cut, done}:
+	case <-f.ended:
+		return errEnded
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	select {
 	case err := <-done:
 		return err
+	case <-f.ended:
+		return errEnded
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// Held are the versions of what was received. It must not be called while Take is.
+var errEnded = errors.New("NGINX is not served any more")
+
+// Held are the versions of what was received. It must not be called before Take has returned, other than by the end
+// of its context.
 func (f *Follower) Held() map[unit.Key]string {
 	held := make(map[unit.Key]string, len(f.resources))
 	for key, r := range f.resources {
@@ -100,8 +113,11 @@ func (f *Follower) Leave(ctx context.Context, grace time.Duration) { f.edge.Leav
 
 // Run serves until ctx ends, or until an error that can't be repeated. NGINX still runs when it returns.
 func (f *Follower) Run(ctx context.Context) error {
+	defer close(f.ended)
+	ctx, cancel := context.WithCancel(ctx)
 	wait := f.edge.Run(ctx)
 	defer wait()
+	defer cancel()
 	var err error
 	if f.generated, err = fakecertificate.New(time.Now()); err != nil {
 		return fmt.Errorf("make the default certificate: %w", err)
@@ -113,9 +129,19 @@ func (f *Follower) Run(ctx context.Context) error {
 			return nil
 		case r := <-f.cuts:
 			f.take(r)
-			if started {
+			switch {
+			case !f.configured:
+				// Without them NGINX would guard nothing.
+				builder{f}.Pushed(false, false)
+				continue
+			case started:
 				f.edge.Apply(ctx)
-			} else if err := f.edge.Start(ctx); err != nil {
+				continue
+			}
+			if err := f.edge.Start(ctx); err != nil {
+				if ctx.Err() != nil {
+					return nil
+				}
 				return err
 			}
 			started = true
@@ -129,7 +155,6 @@ func (f *Follower) Run(ctx context.Context) error {
 func (f *Follower) take(r received) {
 	f.synced.Store(false)
 	f.unpushed = append(f.unpushed, r.done)
-	f.rejected = nil
 	first := len(f.resources) == 0
 	for _, one := range r.cut.Resources {
 		f.resources[one.Key] = one
@@ -162,19 +187,27 @@ func (f *Follower) set(key unit.Key) {
 		var err error
 		if built, err = wire.Decode(key, r.Bytes, f.find); err != nil {
 			f.log.Error("a unit can't be served", "unit", key.String(), "error", err)
-			f.rejected = errors.Join(f.rejected, err)
-			if key.Kind != unit.Host {
+			f.rejected[key] = err
+			var closes bool
+			if built, closes = f.closed(key); !closes {
 				return
 			}
-			built = closed(key)
+		} else {
+			delete(f.rejected, key)
 		}
+	} else {
+		delete(f.rejected, key)
 	}
 	switch m := built.Model.(type) {
 	case model.Globals:
-		if !f.refused.IsZero() && m.Process.Snippets == f.refused {
-			m.Process.Snippets = f.instead
-			built.Model = m
+		f.profile, f.configured = m.Default, true
+		if f.refused.IsZero() || m.Process.Snippets != f.refused {
+			f.refused, f.instead = model.Snippets{}, model.Snippets{}
+			break
 		}
+		f.rejected[key] = errors.New("NGINX could not be reloaded with the administrator's texts: those before are used")
+		m.Process.Snippets = f.instead
+		built.Model = m
 	case nil:
 		if key == unit.DefaultCertificateKey {
 			built.Model = f.generated
@@ -187,9 +220,23 @@ func (f *Follower) set(key unit.Key) {
 // served owns findings about what becomes of a unit here.
 type served unit.Key
 
-// closed is a host that is not understood here: something in it may be a guard.
-func closed(key unit.Key) unit.Built {
-	return unit.Built{Key: key, Model: model.Host{Name: key.Name, Routes: []model.Route{{Kind: model.Prefix, Path: "/", Denied: true}}}}
+// nowhere is the host of names that are not understood. There is none of the name, so that their requests are
+// answered 503.
+const nowhere = "-"
+
+// closed is what is served of a unit that is not understood here, since something in it may be a guard. Of others
+// what there was is served on.
+func (f *Follower) closed(key unit.Key) (closed unit.Built, closes bool) {
+	switch key.Kind {
+	case unit.Host:
+		routes := []model.Route{{Kind: model.Prefix, Path: "/", Denied: true, Profile: f.profile}}
+		return unit.Built{Key: key, Model: model.Host{Name: key.Name, Routes: routes}}, true
+	case unit.Name:
+		return unit.Built{Key: key, Model: model.Name{Name: key.Name, Host: nowhere, HasTLS: true}}, true
+	case unit.Stream:
+		return unit.Built{Key: key}, true
+	}
+	return unit.Built{}, false
 }
 
 func (f *Follower) find(key unit.Key) ([]byte, bool) {
@@ -223,8 +270,13 @@ func (b builder) Refuse(texts model.Snippets, err error, current model.Globals) 
 // Pushed acknowledges what was received.
 func (b builder) Pushed(all, _ bool) {
 	b.synced.Store(all)
+	var list []error
+	for _, key := range slices.SortedFunc(maps.Keys(b.rejected), unit.Key.Compare) {
+		list = append(list, b.rejected[key])
+	}
+	err := errors.Join(list...)
 	for _, done := range b.unpushed {
-		done <- b.rejected
+		done <- err
 	}
 	b.unpushed = nil
 }

@@ -39,9 +39,10 @@ type Publisher struct {
 	globals  model.Globals
 	shown    *stapling.Certificates
 
-	// at is the version of the Store after the last Apply, and has up to when each edge has all changes.
+	// at is the version of the Store after the last Apply, and has up to when the edge of each stream has all
+	// changes.
 	at  uint64
-	has map[string]uint64
+	has map[int64]uint64
 
 	events  chan func(context.Context)
 	ended   chan struct{}
@@ -55,7 +56,7 @@ func New(store *publish.Store, log *slog.Logger) *Publisher {
 	return &Publisher{
 		store: store, log: log, pushed: func(bool, bool) {},
 		changes: map[unit.Key]publish.Change{}, expected: map[string]struct{}{}, waiting: map[unit.Key]waiting{},
-		names: map[unit.Kind]map[string]struct{}{}, shown: stapling.New(), has: map[string]uint64{},
+		names: map[unit.Kind]map[string]struct{}{}, shown: stapling.New(), has: map[int64]uint64{},
 		events: make(chan func(context.Context)), ended: make(chan struct{}), serving: make(chan struct{}),
 	}
 }
@@ -71,14 +72,15 @@ func (p *Publisher) Set(built unit.Built) []finding.Finding {
 	}
 	resources, err := wire.Encode(built)
 	if err != nil {
-		// Only values of features that are not plain data, which their tests find.
+		// Only values of features that are not plain data, which their tests find. What is not published is
+		// closed, and not as it was.
 		p.log.Error("a unit can't be published", "unit", built.Key, "error", err)
-		return nil
+		built.Model = nil
 	}
 	p.note(built)
 	c := publish.Change{Key: built.Key, Namespace: wire.Namespace(built), Resources: resources}
-	if host, waits := p.waits(built); waits {
-		p.waiting[c.Key] = waiting{c, host}
+	if hosts := p.waits(built); len(hosts) > 0 {
+		p.waiting[c.Key] = waiting{c, hosts}
 	} else {
 		p.changes[c.Key] = c
 		delete(p.waiting, c.Key)
@@ -113,24 +115,28 @@ func (p *Publisher) note(built unit.Built) {
 	}
 }
 
-// waiting is a change that waits for a host, or if that is empty for all that are expected.
+// waiting is a change that waits for hosts.
 type waiting struct {
 	change publish.Change
-	host   string
+	hosts  map[string]struct{}
 }
 
-// waits reports whether a unit waits for hosts that are still to be built: a name for its host, if that is
-// new, and the end of a backend for all hosts that may still name it.
-func (p *Publisher) waits(built unit.Built) (host string, waits bool) {
+// waits are the hosts that are still to be built before a unit goes out: for a name its host, if that is
+// new, and for the end of a backend all hosts that may still name it.
+func (p *Publisher) waits(built unit.Built) map[string]struct{} {
 	switch m := built.Model.(type) {
 	case nil:
-		return "", built.Kind == unit.Backend && len(p.expected) > 0
+		if built.Kind == unit.Backend {
+			return maps.Clone(p.expected)
+		}
 	case model.Name:
 		_, expected := p.expected[m.Host]
 		_, known := p.names[unit.Host][m.Host]
-		return m.Host, expected && !known
+		if expected && !known {
+			return map[string]struct{}{m.Host: {}}
+		}
 	}
-	return "", false
+	return nil
 }
 
 // Expect notes that a host is to be set again, later than what changed with it.
@@ -140,7 +146,7 @@ func (p *Publisher) Expect(host string) { p.expected[host] = struct{}{} }
 func (p *Publisher) built(host string) {
 	delete(p.expected, host)
 	for key, w := range p.waiting {
-		if w.host == host || w.host == "" && len(p.expected) == 0 {
+		if delete(w.hosts, host); len(w.hosts) == 0 {
 			p.changes[key] = w.change
 			delete(p.waiting, key)
 		}
@@ -162,19 +168,27 @@ func (p *Publisher) Apply(context.Context) {
 	p.notePushed()
 }
 
-// Acknowledged notes that an edge has all changes up to a version of the Store. It may be called by any
-// goroutine.
-func (p *Publisher) Acknowledged(edge string, at uint64) {
+// Connected notes that an edge has opened a stream.
+func (p *Publisher) Connected(stream int64, edge string) {
+	p.log.Info("an edge has connected", "edge", edge, "stream", stream)
+	p.post(func(context.Context) { p.has[stream] = 0 })
+}
+
+// Acknowledged notes that the edge of a stream has all changes up to a version of the Store.
+func (p *Publisher) Acknowledged(stream int64, at uint64, rejected error) {
+	if rejected != nil {
+		p.log.Error("an edge can't serve everything", "stream", stream, "error", rejected)
+	}
 	p.post(func(context.Context) {
-		p.has[edge] = at
+		p.has[stream] = at
 		p.notePushed()
 	})
 }
 
-// Gone notes that an edge is not connected any more. It may be called by any goroutine.
-func (p *Publisher) Gone(edge string) {
+// Gone notes the end of a stream.
+func (p *Publisher) Gone(stream int64) {
 	p.post(func(context.Context) {
-		delete(p.has, edge)
+		delete(p.has, stream)
 		p.notePushed()
 	})
 }

@@ -95,22 +95,24 @@ func TestPushed(t *testing.T) {
 	if pushed != 1 {
 		t.Errorf("without an edge it was reported %d times", pushed)
 	}
-	run(func() { p.Acknowledged("a", 1) })
-	run(func() { p.Acknowledged("b", 1) })
+	run(func() { p.Connected(1, "a") })
+	run(func() { p.Connected(2, "b") })
+	run(func() { p.Acknowledged(1, 1, nil) })
+	run(func() { p.Acknowledged(2, 1, nil) })
 	pushed = 0
 	apply("two")
-	run(func() { p.Acknowledged("a", 2) })
+	run(func() { p.Acknowledged(1, 2, nil) })
 	if pushed != 0 {
 		t.Error("it was reported before an edge had it")
 	}
-	run(func() { p.Acknowledged("b", 2) })
+	run(func() { p.Acknowledged(2, 2, nil) })
 	if pushed != 1 {
 		t.Errorf("when both edges had it, it was reported %d times", pushed)
 	}
 	apply("three")
-	run(func() { p.Acknowledged("a", 3) })
+	run(func() { p.Acknowledged(1, 3, nil) })
 	pushed = 0
-	run(func() { p.Gone("b") })
+	run(func() { p.Gone(2) })
 	if pushed != 1 {
 		t.Error("an edge that is gone is waited for")
 	}

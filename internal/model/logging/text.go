@@ -79,6 +79,16 @@ func readSyslog(text string) (Syslog, error) {
 	return NewSyslog(host, int(number)), nil
 }
 
+// UnmarshalJSON reads a way to escape that is known.
+func (e *Escape) UnmarshalJSON(text []byte) error {
+	number, err := strconv.Atoi(string(text))
+	if err != nil || number < 0 || number > int(EscapeNone) {
+		return fmt.Errorf("%.60q: must be a number from 0 to %d", text, EscapeNone)
+	}
+	*e = Escape(number)
+	return nil
+}
+
 // encodedURLs are SkippedURLs in JSON.
 type encodedURLs struct {
 	Text            string

@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/headgate/headgate/internal/model"
@@ -27,11 +28,26 @@ func (t *Table) SetHost(name string, h *model.Host) {
 // appendCanaries appends the labels of a route's canaries, as canary.lua makes them.
 func appendCanaries(list []string, r *model.Route) []string {
 	for _, p := range r.Policies {
-		for _, c := range p.Canaries() {
+		for _, c := range canariesOf(p) {
 			list = append(list, strings.ReplaceAll(c.Backend, "/", "-"))
 		}
 	}
 	return list
+}
+
+// canariesOf are the canaries that the value of a policy is, nil if it is something else.
+func canariesOf(p model.Policy) []model.Canary {
+	switch v := p.Value.(type) {
+	case []model.Canary:
+		return v
+	case model.Raw:
+		var list []model.Canary
+		// Values of other features have other fields.
+		if strings.HasPrefix(string(v), `[{"backend":`) && json.Unmarshal([]byte(v), &list) == nil {
+			return list
+		}
+	}
+	return nil
 }
 
 // SetName sets the host of a name, none for "".

@@ -40,14 +40,7 @@ func (g *Instance) startSplit(s edge.Settings, log *slog.Logger) *publisher.Publ
 	discovery.RegisterAggregatedDiscoveryServiceServer(server, &xds.Server{
 		Store:    g.split.store,
 		Identify: func(context.Context) (xds.Edge, error) { return xds.Edge{Name: "edge"}, nil },
-		Acknowledged: func(edge string, at uint64, err error) {
-			if err != nil {
-				log.Error("the edge rejects units", "error", err)
-			}
-			p.Acknowledged(edge, at)
-			g.split.has.Store(at)
-		},
-		Gone: p.Gone,
+		Ready:    p.Ready, Streams: noted{p, &g.split.has},
 	})
 	connection, err := grpc.NewClient("passthrough:control", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
@@ -77,6 +70,18 @@ func (g *Instance) startSplit(s edge.Settings, log *slog.Logger) *publisher.Publ
 	return p
 }
 
+// noted has a Publisher know of streams, and notes what NGINX has.
+type noted struct {
+	*publisher.Publisher
+	has *atomic.Uint64
+}
+
+// Acknowledged notes what NGINX has.
+func (n noted) Acknowledged(stream int64, at uint64, rejected error) {
+	n.Publisher.Acknowledged(stream, at, rejected)
+	n.has.Store(at)
+}
+
 // stop ends the edge, if there is one. NGINX still runs.
 func (s *split) stop() {
 	if s != nil {
@@ -96,3 +101,6 @@ func (g *Instance) Check(ctx context.Context) error {
 	}
 	return g.controller.Check(ctx)
 }
+
+// Published is what the control of an instance has published that is split.
+func (g *Instance) Published() *publish.Store { return g.split.store }

@@ -46,8 +46,10 @@ type entry struct {
 	gone bool
 	// changed is when it last did.
 	changed uint64
-	// users are how many units of each namespace refer to it. A unit refers to itself.
+	// users are how many units of each namespace refer to it. A unit refers to itself. ever are the namespaces
+	// of which some did, while it is known.
 	users            map[string]int
+	ever             []string
 	previous, behind *entry
 	// namespace is that of a unit.
 	namespace string
@@ -125,6 +127,9 @@ func (s *Store) use(key unit.Key, namespace string, more int) {
 	now := was + more
 	if now > 0 {
 		e.users[namespace] = now
+		if !slices.Contains(e.ever, namespace) {
+			e.ever = append(e.ever, namespace)
+		}
 	} else {
 		delete(e.users, namespace)
 	}
@@ -181,7 +186,7 @@ func (s *Store) forget() {
 		return
 	}
 	for r := range s.readers {
-		if r.at == slowest {
+		if r.at == slowest && r.held == nil {
 			r.late = true
 			delete(s.readers, r)
 		}
@@ -193,7 +198,10 @@ func (s *Store) forget() {
 func (s *Store) slowest() uint64 {
 	at := s.at
 	for r := range s.readers {
-		at = min(at, r.at)
+		// The first cut needs nothing of what is gone.
+		if r.held == nil {
+			at = min(at, r.at)
+		}
 	}
 	return at
 }
@@ -339,7 +347,7 @@ func (r *Reader) since() (cut Cut) {
 	for e := r.store.last; e != nil && e.changed > r.at; e = e.previous {
 		if r.gets(e) {
 			cut.Resources = append(cut.Resources, e.Resource)
-		} else {
+		} else if slices.ContainsFunc(e.ever, r.isFor) {
 			cut.Gone = append(cut.Gone, e.Key)
 		}
 	}
@@ -352,9 +360,13 @@ func (r *Reader) gets(e *entry) bool {
 		return false
 	}
 	for namespace := range e.users {
-		if namespace == "" || r.takes == nil || r.takes(namespace) {
+		if r.isFor(namespace) {
 			return true
 		}
 	}
 	return false
+}
+
+func (r *Reader) isFor(namespace string) bool {
+	return namespace == "" || r.takes == nil || r.takes(namespace)
 }

@@ -43,12 +43,14 @@ func Encode(b unit.Built) ([]Resource, error) {
 	body := encoded{Model: b.Model}
 	for _, c := range b.Certificates {
 		key := unit.Certificate.Key(c.Hash)
+		body.Certificates = append(body.Certificates, shown{c.Hash, c.Secret})
+		// Several Secrets may have the same one, and their names are for those who show it.
+		c.Secret = ""
 		text, err := encode(c)
 		if err != nil {
 			return nil, fmt.Errorf("encode %s: %w", key, err)
 		}
 		e.add(key, text)
-		body.Certificates = append(body.Certificates, c.Hash)
 	}
 	text, err := encode(body)
 	if err != nil {
@@ -64,8 +66,11 @@ func Encode(b unit.Built) ([]Resource, error) {
 // encoded is a unit in JSON.
 type encoded struct {
 	Model        any
-	Certificates []string `json:",omitempty"`
+	Certificates []shown `json:",omitempty"`
 }
+
+// shown is a certificate that a unit shows, and the Secret that it comes from.
+type shown struct{ Hash, Secret string }
 
 // An encoder collects what a unit refers to.
 type encoder struct{ attached []Resource }
@@ -165,7 +170,7 @@ func decodeModel(key unit.Key, text []byte, find Finder) (unit.Built, error) {
 func decodeAs[M any](key unit.Key, text []byte, find Finder) (unit.Built, error) {
 	var read struct {
 		Model        M
-		Certificates []string
+		Certificates []shown
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	// What is not known here may be a guard.
@@ -174,8 +179,8 @@ func decodeAs[M any](key unit.Key, text []byte, find Finder) (unit.Built, error)
 		return unit.Built{}, err
 	}
 	b := unit.Built{Key: key, Model: read.Model}
-	for _, hash := range read.Certificates {
-		key := unit.Certificate.Key(hash)
+	for _, s := range read.Certificates {
+		key := unit.Certificate.Key(s.Hash)
 		text, ok := find(key)
 		if !ok {
 			return b, fmt.Errorf("%s: %w", key, ErrMissing)
@@ -184,6 +189,7 @@ func decodeAs[M any](key unit.Key, text []byte, find Finder) (unit.Built, error)
 		if err := json.Unmarshal(text, &c); err != nil {
 			return b, fmt.Errorf("%s: %w", key, err)
 		}
+		c.Secret = s.Secret
 		b.Certificates = append(b.Certificates, c)
 	}
 	return b, nil

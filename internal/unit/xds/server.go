@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"sync/atomic"
 
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc/codes"
@@ -31,10 +32,22 @@ type Server struct {
 	Store *publish.Store
 	// Identify says who has opened a stream, by its credentials.
 	Identify func(context.Context) (Edge, error)
-	// Acknowledged is called when an edge has all changes up to a version of the Store, with why it rejected
-	// some, nil if it did not; and Gone at the end of its stream.
-	Acknowledged func(edge string, at uint64, err error)
-	Gone         func(edge string)
+	// Ready reports whether the Store has everything: an edge would drop what it lacks.
+	Ready func() bool
+	// Streams gets reports about each stream.
+	Streams Streams
+
+	streams atomic.Int64
+}
+
+// Streams get reports about streams, by their numbers. The methods may be called by several goroutines.
+type Streams interface {
+	// Connected is called when an edge has opened a stream, and Gone at the end of that.
+	Connected(stream int64, edge string)
+	Gone(stream int64)
+	// Acknowledged is called when the edge has all changes up to a version of the Store, with why it rejected
+	// some, nil if it did not.
+	Acknowledged(stream int64, at uint64, rejected error)
 }
 
 // Stream is the aggregated stream of one edge.
@@ -46,13 +59,18 @@ func (s *Server) DeltaAggregatedResources(stream Stream) error {
 	if err != nil {
 		return status.Error(codes.PermissionDenied, err.Error())
 	}
+	if !s.Ready() {
+		return status.Error(codes.Unavailable, "the control has not read everything yet")
+	}
 	held, err := subscriptions(stream)
 	if err != nil {
 		return err
 	}
+	number := s.streams.Add(1)
+	s.Streams.Connected(number, edge.Name)
+	defer s.Streams.Gone(number)
 	reader := s.Store.Reader(held, edge.Takes)
 	defer reader.Close()
-	defer s.Gone(edge.Name)
 	to := sender{stream: stream}
 	answers := receive(stream)
 	for cut := 1; ; cut++ {
@@ -70,7 +88,7 @@ func (s *Server) DeltaAggregatedResources(stream Stream) error {
 		if err != nil {
 			return err
 		}
-		s.Acknowledged(edge.Name, changes.At, rejected)
+		s.Streams.Acknowledged(number, changes.At, rejected)
 	}
 }
 
@@ -121,7 +139,8 @@ func announced(request *discovery.DeltaDiscoveryRequest) (map[string]bool, error
 	return list, nil
 }
 
-// receive passes on what an edge answers. The channel is closed when the stream ends.
+// receive passes on what an edge answers, apart from acknowledgements of responses within a cut: while a cut is
+// sent, nothing waits for these. The channel is closed when the stream ends.
 func receive(stream Stream) <-chan *discovery.DeltaDiscoveryRequest {
 	answers := make(chan *discovery.DeltaDiscoveryRequest)
 	go func() {
@@ -130,6 +149,9 @@ func receive(stream Stream) <-chan *discovery.DeltaDiscoveryRequest {
 			request, err := stream.Recv()
 			if err != nil {
 				return
+			}
+			if request.TypeUrl != cutType && request.ErrorDetail == nil {
+				continue
 			}
 			select {
 			case answers <- request:

@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,13 +33,35 @@ type control struct {
 	listener *bufconn.Listener
 
 	mu       sync.Mutex
+	edges    map[int64]string
 	cuts     map[string]int
-	gone     []string
 	rejected []string
+	loading  atomic.Bool
+}
+
+func (c *control) Connected(stream int64, edge string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.edges[stream] = edge
+}
+
+func (c *control) Gone(stream int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.edges, stream)
+}
+
+func (c *control) Acknowledged(stream int64, _ uint64, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cuts[c.edges[stream]]++
+	if err != nil {
+		c.rejected = append(c.rejected, err.Error())
+	}
 }
 
 func start(t *testing.T, takes func(string) bool) *control {
-	c := &control{Store: publish.New(), server: grpc.NewServer(grpc.MaxRecvMsgSize(xds.MaxMessage)), listener: bufconn.Listen(1 << 16), cuts: map[string]int{}}
+	c := &control{Store: publish.New(), server: grpc.NewServer(grpc.MaxRecvMsgSize(xds.MaxMessage)), listener: bufconn.Listen(1 << 16), cuts: map[string]int{}, edges: map[int64]string{}}
 	discovery.RegisterAggregatedDiscoveryServiceServer(c.server, &xds.Server{
 		Store: c.Store,
 		Identify: func(ctx context.Context) (xds.Edge, error) {
@@ -48,19 +71,7 @@ func start(t *testing.T, takes func(string) bool) *control {
 			}
 			return xds.Edge{Name: name[0], Takes: takes}, nil
 		},
-		Gone: func(edge string) {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.gone = append(c.gone, edge)
-		},
-		Acknowledged: func(edge string, _ uint64, err error) {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.cuts[edge]++
-			if err != nil {
-				c.rejected = append(c.rejected, err.Error())
-			}
-		},
+		Ready: func() bool { return !c.loading.Load() }, Streams: c,
 	})
 	go func() { _ = c.server.Serve(c.listener) }()
 	t.Cleanup(c.server.Stop)
@@ -223,6 +234,33 @@ func TestRejection(t *testing.T) {
 	})
 	c.Put(change(unit.Host, "a.test", "2"))
 	eventually(t, "the edge has the next version", func() bool { return e.versions()[unit.Host.Key("a.test")] == "2" })
+}
+
+// A cut of any number of responses arrives: nothing waits for what acknowledges them meanwhile.
+func TestManyResponses(t *testing.T) {
+	c := start(t, nil)
+	const units = 3000
+	for i := range units {
+		key := unit.Host.Key(fmt.Sprint(i))
+		// Each is a response of its own.
+		c.Put(publish.Change{Key: key, Resources: []wire.Resource{{Key: key, Version: "1", Bytes: large}}})
+	}
+	e := &edge{name: "a"}
+	c.follow(t, e)
+	eventually(t, "the edge has everything", func() bool { return len(e.versions()) == units })
+}
+
+var large = make([]byte, 140<<10)
+
+// Before a control has read everything, an edge keeps what it has.
+func TestNotReady(t *testing.T) {
+	c := start(t, nil)
+	c.loading.Store(true)
+	e := &edge{name: "a", has: map[unit.Key]string{unit.Host.Key("a.test"): "1"}}
+	c.follow(t, e)
+	if err := <-e.ended; status.Code(errors.Unwrap(err)) != codes.Unavailable || len(e.versions()) != 1 {
+		t.Errorf("%v, it has %v", err, e.versions())
+	}
 }
 
 // An edge gets the units of its namespaces.
