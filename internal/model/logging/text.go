@@ -1,6 +1,7 @@
 package logging
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -103,7 +104,9 @@ func (s SkippedURLs) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON made.
 func (s *SkippedURLs) UnmarshalJSON(text []byte) error {
 	var read encodedURLs
-	if err := json.Unmarshal(text, &read); err != nil {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&read); err != nil {
 		return err
 	}
 	*s = NewSkippedURLs(read.Text, read.Whole, read.Patterns)

@@ -172,10 +172,7 @@ func decodeAs[M any](key unit.Key, text []byte, find Finder) (unit.Built, error)
 		Model        M
 		Certificates []shown
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	// What is not known here may be a guard.
-	d.DisallowUnknownFields()
-	if err := d.Decode(&read); err != nil {
+	if err := strictly(text, &read); err != nil {
 		return unit.Built{}, err
 	}
 	b := unit.Built{Key: key, Model: read.Model}
@@ -186,13 +183,20 @@ func decodeAs[M any](key unit.Key, text []byte, find Finder) (unit.Built, error)
 			return b, fmt.Errorf("%s: %w", key, ErrMissing)
 		}
 		var c model.Certificate
-		if err := json.Unmarshal(text, &c); err != nil {
+		if err := strictly(text, &c); err != nil {
 			return b, fmt.Errorf("%s: %w", key, err)
 		}
 		c.Secret = s.Secret
 		b.Certificates = append(b.Certificates, c)
 	}
 	return b, nil
+}
+
+// strictly refuses what it does not know: that may be a guard.
+func strictly(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	return d.Decode(into)
 }
 
 func findContents(h *model.Host, find Finder) error {
