@@ -86,9 +86,7 @@ func (s *Store) put(c Change) {
 	if e := s.entries[c.Key]; e != nil && !e.gone {
 		before, beforeIn = append([]unit.Key{c.Key}, e.Refers...), e.namespace
 	}
-	var now []unit.Key
 	for _, r := range c.Resources {
-		now = append(now, r.Key)
 		s.set(r)
 		s.use(r.Key, c.Namespace, 1)
 	}
