@@ -86,16 +86,11 @@ func (p Profile) With(values ...ProfileValue) Profile {
 func (p Profile) Values() []ProfileValue {
 	var list []ProfileValue
 	for field := range strings.FieldsSeq(p.values) {
-		if name, text, is := strings.Cut(field, ":"); is {
-			list = append(list, ProfileValue{Name: name, Text: text})
-			continue
-		}
-		name, text, _ := strings.Cut(field, "=")
-		number, err := strconv.ParseInt(text, 10, 64)
+		v, err := readProfileValue(field)
 		if err != nil {
 			panic("model: a profile with the value " + field)
 		}
-		list = append(list, ProfileValue{Name: name, Number: number})
+		list = append(list, v)
 	}
 	return list
 }

@@ -1,39 +1,35 @@
 package model
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/headgate/headgate/internal/model/form"
 )
 
 // Settings with a form of their own are texts in JSON. Reading them checks the form again,
 // so that nothing comes into nginx.conf that the settings could not have.
 
-func readText[T any](into *T, read func(string) (T, error), text []byte) (err error) {
-	*into, err = read(string(text))
-	return err
-}
-
 // MarshalText is the text of the key.
 func (c CPUAffinity) MarshalText() ([]byte, error) { return []byte(c.text), nil }
 
 // UnmarshalText reads what MarshalText made.
-func (c *CPUAffinity) UnmarshalText(text []byte) error { return readText(c, NewCPUAffinity, text) }
+func (c *CPUAffinity) UnmarshalText(text []byte) error { return form.Text(c, NewCPUAffinity, text) }
 
 // MarshalText is the type, empty for the zero value.
 func (m MIMEType) MarshalText() ([]byte, error) { return []byte(m.text), nil }
 
 // UnmarshalText reads what MarshalText made.
-func (m *MIMEType) UnmarshalText(text []byte) error { return readText(m, NewMIMEType, text) }
+func (m *MIMEType) UnmarshalText(text []byte) error { return form.Text(m, NewMIMEType, text) }
 
 // MarshalText is the types.
 func (m MIMETypes) MarshalText() ([]byte, error) { return []byte(m.text), nil }
 
 // UnmarshalText reads what MarshalText made.
-func (m *MIMETypes) UnmarshalText(text []byte) error { return readText(m, NewMIMETypes, text) }
+func (m *MIMETypes) UnmarshalText(text []byte) error { return form.Text(m, NewMIMETypes, text) }
 
 // MarshalText is the name, empty for none.
 func (h HeaderName) MarshalText() ([]byte, error) { return []byte(h.text), nil }
@@ -44,26 +40,26 @@ func (h *HeaderName) UnmarshalText(text []byte) error {
 		*h = HeaderName{}
 		return nil
 	}
-	return readText(h, NewHeaderName, text)
+	return form.Text(h, NewHeaderName, text)
 }
 
 // MarshalText is the list.
 func (c Ciphers) MarshalText() ([]byte, error) { return []byte(c.text), nil }
 
 // UnmarshalText reads what MarshalText made.
-func (c *Ciphers) UnmarshalText(text []byte) error { return readText(c, NewCiphers, text) }
+func (c *Ciphers) UnmarshalText(text []byte) error { return form.Text(c, NewCiphers, text) }
 
 // MarshalText is String.
 func (c Curves) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // UnmarshalText reads what MarshalText made.
-func (c *Curves) UnmarshalText(text []byte) error { return readText(c, NewCurves, text) }
+func (c *Curves) UnmarshalText(text []byte) error { return form.Text(c, NewCurves, text) }
 
 // MarshalText is the text.
 func (a AdminText) MarshalText() ([]byte, error) { return []byte(a.text), nil }
 
 // UnmarshalText reads what MarshalText made.
-func (a *AdminText) UnmarshalText(text []byte) error { return readText(a, NewAdminText, text) }
+func (a *AdminText) UnmarshalText(text []byte) error { return form.Text(a, NewAdminText, text) }
 
 // MarshalText is the name.
 func (n AdminName) MarshalText() ([]byte, error) { return []byte(n.text), nil }
@@ -83,27 +79,17 @@ func (u UserAgents) MarshalText() ([]byte, error) { return []byte(u.text + "\n" 
 
 // UnmarshalText reads what MarshalText made.
 func (u *UserAgents) UnmarshalText(text []byte) error {
-	return readText(u, func(text string) (UserAgents, error) {
+	return form.Text(u, func(text string) (UserAgents, error) {
 		written, expression, _ := strings.Cut(text, "\n")
 		return NewUserAgents(written, expression)
 	}, text)
 }
 
-// readNumber reads one of so many values of an enumeration. A number beyond them is something that is not known here.
-func readNumber[T ~int](into *T, values int, text []byte) error {
-	number, err := strconv.Atoi(string(text))
-	if err != nil || number < 0 || number >= values {
-		return fmt.Errorf("%.60q: must be a number from 0 to %d", text, values-1)
-	}
-	*into = T(number)
-	return nil
-}
-
 // UnmarshalJSON reads a kind that is known.
-func (k *PathKind) UnmarshalJSON(text []byte) error { return readNumber(k, int(Pattern)+1, text) }
+func (k *PathKind) UnmarshalJSON(text []byte) error { return form.Number(k, int(Pattern)+1, text) }
 
 // UnmarshalJSON reads a check that is known.
-func (c *Check) UnmarshalJSON(text []byte) error { return readNumber(c, int(CheckVerified)+1, text) }
+func (c *Check) UnmarshalJSON(text []byte) error { return form.Number(c, int(CheckVerified)+1, text) }
 
 // The words of a profile's text before its values.
 const (
@@ -197,11 +183,10 @@ func (p *Policy) UnmarshalJSON(text []byte) error {
 		Value     json.RawMessage
 		OfProfile bool
 	}
-	if err := unmarshal(text, &read); err != nil {
+	if err := form.Strictly(text, &read); err != nil {
 		return err
 	}
-	*p = Policy{Feature: read.Feature, OfProfile: read.OfProfile}
-	p.Value = raw(read.Value)
+	*p = Policy{Feature: read.Feature, Value: raw(read.Value), OfProfile: read.OfProfile}
 	return nil
 }
 
@@ -211,17 +196,9 @@ func (t *Trace) UnmarshalJSON(text []byte) error {
 		On, Distrusts bool
 		Name          json.RawMessage
 	}
-	if err := unmarshal(text, &read); err != nil {
+	if err := form.Strictly(text, &read); err != nil {
 		return err
 	}
-	*t = Trace{On: read.On, Distrusts: read.Distrusts}
-	t.Name = raw(read.Name)
+	*t = Trace{On: read.On, Distrusts: read.Distrusts, Name: raw(read.Name)}
 	return nil
-}
-
-// unmarshal refuses what it does not know, which may be a guard.
-func unmarshal(text []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	return d.Decode(into)
 }

@@ -1,31 +1,34 @@
 package names
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/headgate/headgate/internal/model/form"
+)
 
 // Lists are texts in JSON, the names with a space between them. Reading them checks the names again.
 
-// readNames reads such a text.
-func readNames[T any](into *T, read func(...string) (T, error), text []byte) (err error) {
-	*into, err = read(strings.Fields(string(text))...)
-	return err
+// spaced has a function read names with a space between them.
+func spaced[T any](read func(...string) (T, error)) func(string) (T, error) {
+	return func(text string) (T, error) { return read(strings.Fields(text)...) }
 }
 
 // MarshalText is the names.
 func (h Headers) MarshalText() ([]byte, error) { return []byte(h.names), nil }
 
 // UnmarshalText reads what MarshalText made.
-func (h *Headers) UnmarshalText(text []byte) error { return readNames(h, NewHeaders, text) }
+func (h *Headers) UnmarshalText(text []byte) error { return form.Text(h, spaced(NewHeaders), text) }
 
 // MarshalText is the protocols.
 func (u Upgrades) MarshalText() ([]byte, error) { return []byte(u.names), nil }
 
 // UnmarshalText reads what MarshalText made.
-func (u *Upgrades) UnmarshalText(text []byte) error { return readNames(u, NewUpgrades, text) }
+func (u *Upgrades) UnmarshalText(text []byte) error { return form.Text(u, spaced(NewUpgrades), text) }
 
 // MarshalText is the names.
 func (p Parameters) MarshalText() ([]byte, error) { return []byte(p.names), nil }
 
 // UnmarshalText reads what MarshalText made.
 func (p *Parameters) UnmarshalText(text []byte) error {
-	return readNames(p, NewParameters, text)
+	return form.Text(p, spaced(NewParameters), text)
 }

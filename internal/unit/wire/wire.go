@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/form"
 	"github.com/headgate/headgate/internal/unit"
 )
 
@@ -172,7 +173,7 @@ func decodeAs[M any](key unit.Key, text []byte, find Finder) (unit.Built, error)
 		Model        M
 		Certificates []shown
 	}
-	if err := strictly(text, &read); err != nil {
+	if err := form.Strictly(text, &read); err != nil {
 		return unit.Built{}, err
 	}
 	b := unit.Built{Key: key, Model: read.Model}
@@ -183,20 +184,13 @@ func decodeAs[M any](key unit.Key, text []byte, find Finder) (unit.Built, error)
 			return b, fmt.Errorf("%s: %w", key, ErrMissing)
 		}
 		var c model.Certificate
-		if err := strictly(text, &c); err != nil {
+		if err := form.Strictly(text, &c); err != nil {
 			return b, fmt.Errorf("%s: %w", key, err)
 		}
 		c.Secret = s.Secret
 		b.Certificates = append(b.Certificates, c)
 	}
 	return b, nil
-}
-
-// strictly refuses what it does not know: that may be a guard.
-func strictly(text []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	return d.Decode(into)
 }
 
 func findContents(h *model.Host, find Finder) error {
