@@ -2,7 +2,9 @@ package xds
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -28,7 +30,7 @@ func Follow(ctx context.Context, connection grpc.ClientConnInterface, edge strin
 		return fmt.Errorf("open the stream of units: %w", err)
 	}
 	if err := subscribe(stream, edge, held); err != nil {
-		return fmt.Errorf("subscribe to units: %w", err)
+		return fmt.Errorf("subscribe to units: %w", reason(stream, err))
 	}
 	var cut publish.Cut
 	for {
@@ -49,12 +51,27 @@ func Follow(ctx context.Context, connection grpc.ClientConnInterface, edge strin
 			answer.ErrorDetail = &rpcstatus.Status{Code: int32(codes.Unimplemented), Message: "unknown type"}
 		}
 		if err := stream.Send(answer); err != nil {
-			return fmt.Errorf("acknowledge units: %w", err)
+			return fmt.Errorf("acknowledge units: %w", reason(stream, err))
 		}
 	}
 }
 
-func subscribe(stream discovery.AggregatedDiscoveryService_DeltaAggregatedResourcesClient, edge string, held map[unit.Key]string) error {
+// following is the stream of one who follows.
+type following = discovery.AggregatedDiscoveryService_DeltaAggregatedResourcesClient
+
+// reason is why the control has ended a stream to which nothing can be sent: gRPC gives that to who receives.
+func reason(stream following, err error) error {
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	for {
+		if _, err := stream.Recv(); err != nil {
+			return err
+		}
+	}
+}
+
+func subscribe(stream following, edge string, held map[unit.Key]string) error {
 	var list []any
 	for _, of := range types() {
 		list = append(list, of)

@@ -73,7 +73,7 @@ func (s *Server) DeltaAggregatedResources(stream Stream) error {
 	defer reader.Close()
 	to := sender{stream: stream}
 	answers := receive(stream)
-	for cut := 1; ; cut++ {
+	for {
 		changes, err := reader.Next(stream.Context())
 		if errors.Is(err, publish.ErrLate) {
 			return status.Error(codes.Aborted, err.Error())
@@ -81,7 +81,7 @@ func (s *Server) DeltaAggregatedResources(stream Stream) error {
 		if err != nil {
 			return status.FromContextError(stream.Context().Err()).Err()
 		}
-		if err := to.cut(cut, changes); err != nil {
+		if err := to.cut(changes); err != nil {
 			return err
 		}
 		rejected, err := await(stream.Context(), answers, to.nonce())
@@ -205,8 +205,8 @@ func (s *sender) send(response *discovery.DeltaDiscoveryResponse) error {
 }
 
 // cut sends what has changed, a kind after the other, and the end.
-func (s *sender) cut(number int, c publish.Cut) error {
-	version := strconv.Itoa(number)
+func (s *sender) cut(c publish.Cut) error {
+	version := strconv.FormatUint(c.At, 10)
 	response, size := (*discovery.DeltaDiscoveryResponse)(nil), 0
 	flush := func() error {
 		if response == nil {
