@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/headgate/headgate/internal/unit"
@@ -64,9 +63,7 @@ func (d *Desired) Delta(static Static, coming ...Static) (changes []unit.Change,
 	}
 	// A unit is put after those that it refers to, and deleted before them.
 	slices.SortFunc(changes, func(a, b unit.Change) int { return a.Key().Compare(b.Key()) })
-	slices.SortFunc(deletions, func(a, b unit.Change) int {
-		return cmp.Or(b.Kind.Compare(a.Kind), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(deletions, func(a, b unit.Change) int { return a.Key().CompareDeleted(b.Key()) })
 	return append(changes, deletions...), held
 }
 

@@ -119,6 +119,11 @@ func (k Key) Compare(other Key) int {
 	return cmp.Or(k.Kind.Compare(other.Kind), cmp.Compare(k.Name, other.Name))
 }
 
+// CompareDeleted orders keys as their units are deleted: what refers to something goes before it.
+func (k Key) CompareDeleted(other Key) int {
+	return cmp.Or(other.Kind.Compare(k.Kind), cmp.Compare(k.Name, other.Name))
+}
+
 // Compare orders kinds as they are pushed.
 func (k Kind) Compare(other Kind) int {
 	if k == other {

@@ -11,8 +11,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
-	"io"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -363,22 +361,7 @@ func owned(key Key, owner string, payload []byte) Unit {
 	if len(owner) > MaxOwner || strings.Trim(owner, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 		owner = ""
 	}
-	sum := sha256.New()
-	sum.Write(payload)
-	io.WriteString(sum, owner)
-	return Unit{Key: key, Owner: owner, Version: hex.EncodeToString(sum.Sum(nil)[:10]), Payload: payload}
-}
-
-// encode writes JSON without the escapes for HTML, which would only make units
-// longer.
-func encode(value any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(value); err != nil {
-		panic(fmt.Sprintf("unit: a policy is not plain data: %v", err))
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return Unit{Key: key, Owner: owner, Version: VersionOf(payload, owner), Payload: payload}
 }
 
 // A list numbers the distinct values that are added to it, from 1.

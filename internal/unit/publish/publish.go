@@ -8,7 +8,6 @@
 package publish
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -321,7 +320,7 @@ func (r *Reader) cut() (cut Cut, changed <-chan struct{}, err error) {
 		return Cut{}, s.changed, nil
 	}
 	slices.SortFunc(cut.Resources, func(a, b wire.Resource) int { return a.Key.Compare(b.Key) })
-	slices.SortFunc(cut.Gone, func(a, b unit.Key) int { return cmp.Or(b.Kind.Compare(a.Kind), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(cut.Gone, unit.Key.CompareDeleted)
 	return cut, nil, nil
 }
 

@@ -7,9 +7,6 @@ package wire
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -106,19 +103,13 @@ func (e *encoder) contents(list []model.Content) []model.Content {
 }
 
 func resource(key unit.Key, text []byte) Resource {
-	sum := sha256.Sum256(text)
-	return Resource{Key: key, Version: hex.EncodeToString(sum[:10]), Bytes: text}
+	return Resource{Key: key, Version: unit.VersionOf(text, ""), Bytes: text}
 }
 
-// encode writes JSON without the escapes for HTML, which would only make it longer.
+// encode leaves no room behind the text, which would stay.
 func encode(value any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(value); err != nil {
-		return nil, err
-	}
-	return bytes.Clone(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+	text, err := unit.JSON(value)
+	return bytes.Clone(text), err
 }
 
 // ErrMissing means that something is not there which a resource refers to.
