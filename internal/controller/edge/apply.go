@@ -23,10 +23,10 @@ func (e *Edge) Apply(ctx context.Context) {
 	if err != nil {
 		if ctx.Err() == nil {
 			e.settings.Metrics.PushFailures.Inc()
-			e.retry.Later()
+			pause := e.retry.Next()
 			e.again.stop()
-			e.again = e.after(e.retry.Pause, e.Apply)
-			e.settings.Log.Warn("push failed", "error", err, "again_in", e.retry.Pause)
+			e.again = e.after(pause, e.Apply)
+			e.settings.Log.Warn("push failed", "error", err, "again_in", pause)
 		}
 		return
 	}

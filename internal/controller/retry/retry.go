@@ -16,11 +16,14 @@ const (
 	maxPause   = 5 * time.Second
 )
 
-// Later sets the time of the next one.
-func (r *Timer) Later() {
+// Next is the pause before the next one.
+func (r *Timer) Next() time.Duration {
 	r.Pause = min(max(firstPause, 2*r.Pause), maxPause)
-	r.Due = time.After(r.Pause)
+	return r.Pause
 }
+
+// Later sets the time of the next one.
+func (r *Timer) Later() { r.Due = time.After(r.Next()) }
 
 // Done ends it: the step did not fail.
 func (r *Timer) Done() { *r = Timer{} }
