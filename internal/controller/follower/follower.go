@@ -16,7 +16,6 @@ import (
 
 	"github.com/headgate/headgate/internal/controller/edge"
 	"github.com/headgate/headgate/internal/controller/fakecertificate"
-	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/observe/tracker"
 	"github.com/headgate/headgate/internal/unit"
@@ -182,7 +181,7 @@ func (f *Follower) set(key unit.Key) {
 		return // They come with the units that refer to them.
 	}
 	built := unit.Built{Key: key}
-	var findings []finding.Finding
+	delete(f.rejected, key)
 	if r, found := f.resources[key]; found {
 		var err error
 		if built, err = wire.Decode(key, r.Bytes, f.find); err != nil {
@@ -192,11 +191,7 @@ func (f *Follower) set(key unit.Key) {
 			if built, closes = f.closed(key); !closes {
 				return
 			}
-		} else {
-			delete(f.rejected, key)
 		}
-	} else {
-		delete(f.rejected, key)
 	}
 	switch m := built.Model.(type) {
 	case model.Globals:
@@ -213,8 +208,7 @@ func (f *Follower) set(key unit.Key) {
 			built.Model = f.generated
 		}
 	}
-	findings = f.edge.Set(built)
-	f.tracker.Update([]tracker.Part{{Owner: served(key), Findings: findings}})
+	f.tracker.Update([]tracker.Part{{Owner: served(key), Findings: f.edge.Set(built)}})
 }
 
 // served owns findings about what becomes of a unit here.
