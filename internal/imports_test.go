@@ -220,7 +220,7 @@ var knows = []struct {
 	{"internal/unit/xds", []string{"internal/unit", "internal/unit/publish", "internal/unit/wire"}, "it carries units: who may have them, and what NGINX makes of them, is handed in"},
 	{"internal/router", []string{"internal/model", "internal/syntax/nginxsyntax", "internal/syntax/pcre", "internal/unit"}, "it routes by packed units as Lua does: what they were built from is for who explains"},
 	{"internal/plan/nginxconf", []string{"internal/model", "internal/model/directive", "internal/model/logging", "internal/model/names", "internal/model/resource", "internal/syntax/nginxsyntax", "internal/syntax/pcre"}, "it writes what it gets: when NGINX is reloaded is for plan"},
-	{"internal/plan/stapling", []string{"internal/model", "internal/unit"}, "it says which certificates need responses: who fetches them is for sources"},
+	{"internal/plan/stapling", []string{"internal/model"}, "it says which certificates need responses: who fetches them is for sources"},
 	{"internal/plan", []string{"internal/finding", "internal/model", "internal/model/directive", "internal/plan/nginxconf", "internal/plan/stapling", "internal/unit"}, "plan turns the model into bytes: pass it values of package model"},
 	{"internal/controller/backlog", nil, "it says whose turn it is: what is built then is for the controller"},
 	{

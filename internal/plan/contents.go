@@ -27,6 +27,7 @@ func (d *Desired) refer(from unit.Key, certificates []model.Certificate, owner s
 	for _, c := range certificates {
 		namespace, _, _ := strings.Cut(c.Secret, "/")
 		add(unit.Certificate.Key(c.Hash), namespace, func(owner string) unit.Unit { return unit.FromCertificate("", owner, c) })
+		d.shown.Add(c)
 	}
 	for _, c := range contents {
 		key := unit.Content.Key(c.Name)
@@ -39,6 +40,9 @@ func (d *Desired) refer(from unit.Key, certificates []model.Certificate, owner s
 		if d.users[key]--; d.users[key] == 0 {
 			delete(d.users, key)
 			d.remove(key)
+			if key.Kind == unit.Certificate {
+				d.shown.Remove(key.Name)
+			}
 		}
 	}
 	d.references[from] = wanted

@@ -122,11 +122,9 @@ func (d *Desired) Set(b unit.Built) (findings []finding.Finding) {
 			d.hosts[b.Name] = n.Host
 		}
 		d.refer(b.Key, b.Certificates, "", nil)
-		d.shown.Set(b.Key, b.Certificates)
 	case unit.Patterns:
 		d.patterns, _ = b.Model.(model.NamePatterns)
 		d.refer(b.Key, b.Certificates, "", nil)
-		d.shown.Set(b.Key, b.Certificates)
 	}
 	if u, ok := b.Pack(); ok {
 		d.set(u)

@@ -37,7 +37,10 @@ type Publisher struct {
 	waiting  map[unit.Key]waiting
 	names    map[unit.Kind]map[string]struct{}
 	globals  model.Globals
-	shown    *stapling.Certificates
+	// shown are the certificates in use, shows those of each unit, and users how many units show each.
+	shown *stapling.Certificates
+	shows map[unit.Key][]model.Certificate
+	users map[string]int
 
 	// at is the version of the Store after the last Apply, and has up to when the edge of each stream has all
 	// changes.
@@ -56,7 +59,7 @@ func New(store *publish.Store, log *slog.Logger) *Publisher {
 	return &Publisher{
 		store: store, log: log, pushed: func(bool, bool) {},
 		changes: map[unit.Key]publish.Change{}, expected: map[string]struct{}{}, waiting: map[unit.Key]waiting{},
-		names: map[unit.Kind]map[string]struct{}{}, shown: stapling.New(), has: map[int64]uint64{},
+		names: map[unit.Kind]map[string]struct{}{}, shown: stapling.New(), shows: map[unit.Key][]model.Certificate{}, users: map[string]int{}, has: map[int64]uint64{},
 		events: make(chan func(context.Context)), ended: make(chan struct{}), serving: make(chan struct{}),
 	}
 }
@@ -111,7 +114,25 @@ func (p *Publisher) note(built unit.Built) {
 		c, _ := built.Model.(model.Certificate)
 		p.shown.SetDefault(c)
 	case unit.Name, unit.Patterns:
-		p.shown.Set(built.Key, built.Certificates)
+		p.show(built.Key, built.Certificates)
+	}
+}
+
+// show notes which certificates a unit shows.
+func (p *Publisher) show(key unit.Key, certificates []model.Certificate) {
+	for _, c := range certificates {
+		p.users[c.Hash]++
+		p.shown.Add(c)
+	}
+	for _, c := range p.shows[key] {
+		if p.users[c.Hash]--; p.users[c.Hash] == 0 {
+			delete(p.users, c.Hash)
+			p.shown.Remove(c.Hash)
+		}
+	}
+	p.shows[key] = certificates
+	if certificates == nil {
+		delete(p.shows, key)
 	}
 }
 

@@ -4,55 +4,36 @@
 // It must not know where responses come from.
 package stapling
 
-import (
-	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/unit"
-)
+import "github.com/headgate/headgate/internal/model"
 
 // Certificates are those that are shown, and those among them whose OCSP responses were requested.
 type Certificates struct {
-	// named are those of names, by their hashes, with how many units show each of them; byDefault is the
-	// one of all other names.
-	named     map[string]named
+	// named are those of names, by their hashes, and byDefault is the one of all other names.
+	named     map[string]model.Certificate
 	byDefault model.Certificate
-	// shown are those that each unit shows.
-	shown    map[unit.Key][]string
-	stapling bool
+	stapling  bool
 	// requested are those whose responses were requested, dirty those for which that
 	// may have changed since.
 	requested, dirty map[string]struct{}
 }
 
-type named struct {
-	model.Certificate
-	units int
-}
-
 // New has no certificates.
 func New() *Certificates {
 	return &Certificates{
-		named: map[string]named{}, shown: map[unit.Key][]string{}, requested: map[string]struct{}{}, dirty: map[string]struct{}{},
+		named: map[string]model.Certificate{}, requested: map[string]struct{}{}, dirty: map[string]struct{}{},
 	}
 }
 
-// Set sets what a unit shows.
-func (c *Certificates) Set(key unit.Key, certificates []model.Certificate) {
-	before := c.shown[key]
-	delete(c.shown, key)
-	for _, one := range certificates {
-		c.named[one.Hash] = named{one, c.named[one.Hash].units + 1}
-		c.shown[key] = append(c.shown[key], one.Hash)
-		c.markDirty(one.Hash)
-	}
-	for _, hash := range before {
-		left := c.named[hash]
-		left.units--
-		c.named[hash] = left
-		if left.units == 0 {
-			delete(c.named, hash)
-		}
-		c.markDirty(hash)
-	}
+// Add adds one that is shown.
+func (c *Certificates) Add(certificate model.Certificate) {
+	c.named[certificate.Hash] = certificate
+	c.markDirty(certificate.Hash)
+}
+
+// Remove removes one that is not shown any more.
+func (c *Certificates) Remove(hash string) {
+	delete(c.named, hash)
+	c.markDirty(hash)
 }
 
 // SetDefault sets the certificate of names without one, the zero value if there is none.
@@ -84,8 +65,8 @@ func (c *Certificates) wanted(hash string) (certificate model.Certificate, ok bo
 	if hash == c.byDefault.Hash {
 		return c.byDefault, true
 	}
-	found, ok := c.named[hash]
-	return found.Certificate, ok
+	certificate, ok = c.named[hash]
+	return certificate, ok
 }
 
 // Drain returns the certificates that need an OCSP response since the last call, and the hashes of
