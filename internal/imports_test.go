@@ -226,7 +226,7 @@ var knows = []struct {
 	{
 		"internal/controller/edge",
 		[]string{
-			"internal/controller/edge/budget", "internal/controller/edge/worker", "internal/controller/retry", "internal/dataplane", "internal/feature", "internal/finding",
+			"internal/controller/edge/budget", "internal/controller/edge/worker", "internal/controller/event", "internal/controller/retry", "internal/dataplane", "internal/feature", "internal/finding",
 			"internal/model", "internal/model/directive", "internal/nginx", "internal/nginx/rundir", "internal/observe/history", "internal/observe/metrics",
 			"internal/observe/tracing", "internal/observe/tracker", "internal/observe/traffic", "internal/plan", "internal/plan/nginxconf", "internal/unit",
 		},
@@ -234,7 +234,7 @@ var knows = []struct {
 	},
 	{
 		"internal/controller/publisher",
-		[]string{"internal/finding", "internal/model", "internal/plan/stapling", "internal/unit", "internal/unit/publish", "internal/unit/wire"},
+		[]string{"internal/controller/event", "internal/finding", "internal/model", "internal/plan/stapling", "internal/unit", "internal/unit/publish", "internal/unit/wire"},
 		"it publishes what was built: how edges are reached, and what they make of it, is for others",
 	},
 	{
@@ -247,6 +247,7 @@ var knows = []struct {
 	},
 	{"internal/controller/edge/budget", []string{"internal/model"}, "it counts: what is reloaded is for the controller"},
 	{"internal/controller/fakecertificate", []string{"internal/model"}, "it makes a certificate: which names show it is for build"},
+	{"internal/controller/event", nil, "it has functions wait: what they do is for who posts them"},
 	{"internal/controller/retry", nil, "it says when: what is tried again is for its callers"},
 	{
 		"internal/controller/trial",

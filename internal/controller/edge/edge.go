@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/controller/edge/worker"
+	"github.com/headgate/headgate/internal/controller/event"
 	"github.com/headgate/headgate/internal/controller/retry"
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/feature"
@@ -68,9 +69,7 @@ type Edge struct {
 	held     int
 	unpushed bool
 
-	// events are to be run between two changes.
-	events chan func(context.Context)
-	ended  chan struct{}
+	events event.Events
 	ready  atomic.Bool
 	// serving is closed when the first load is complete.
 	serving chan struct{}
@@ -96,14 +95,14 @@ func Without(s Settings, builder Builder) *Edge {
 	e := &Edge{
 		settings: s, builder: builder,
 		desired: plan.NewDesired(feature.Directives(s.Features)), workers: worker.Generations{},
-		events: make(chan func(context.Context)), ended: make(chan struct{}), serving: make(chan struct{}),
+		events: event.New(), serving: make(chan struct{}),
 	}
 	e.desired.KeepsCommon = s.Timing.CommonProfiles
 	return e
 }
 
 // Events are to be run between two changes.
-func (e *Edge) Events() <-chan func(context.Context) { return e.events }
+func (e *Edge) Events() <-chan func(context.Context) { return e.events.Events() }
 
 // Run fetches what workers report, and looks after NGINX, until ctx ends. wait ends the events, and
 // waits until the rest is over.
@@ -117,26 +116,18 @@ func (e *Edge) Run(ctx context.Context) (wait func()) {
 			case <-ctx.Done():
 				return
 			case <-look.C:
-				e.post(e.noteGivenUp)
+				e.events.Post(e.noteGivenUp)
 			case pid := <-e.settings.Process.Restarted():
-				e.post(func(ctx context.Context) { e.restarted(ctx, pid) })
+				e.events.Post(func(ctx context.Context) { e.restarted(ctx, pid) })
 			}
 		}
 	}()
 	return func() {
-		close(e.ended)
+		e.events.End()
 		waitForReports()
 		// When NGINX gets the signal to quit, it waits up to a minute for the first
 		// request of a connection, and the client may hold one that it never used.
 		e.client.CloseIdle()
-	}
-}
-
-// post adds an event.
-func (e *Edge) post(event func(context.Context)) {
-	select {
-	case e.events <- event:
-	case <-e.ended:
 	}
 }
 
@@ -150,7 +141,7 @@ type alarm struct {
 func (e *Edge) after(wait time.Duration, do func(context.Context)) *alarm {
 	a := &alarm{}
 	a.timer = time.AfterFunc(wait, func() {
-		e.post(func(ctx context.Context) {
+		e.events.Post(func(ctx context.Context) {
 			if !a.over {
 				a.over = true
 				do(ctx)

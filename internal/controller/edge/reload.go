@@ -108,7 +108,7 @@ func (e *Edge) considerReload(ctx context.Context) {
 	r.next, r.reason = &next, reason
 	go func() {
 		err := e.settings.Process.Test(ctx, file)
-		e.post(func(ctx context.Context) {
+		e.events.Post(func(ctx context.Context) {
 			if r.next == &next {
 				e.testedReload(ctx, err)
 			}

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/headgate/headgate/internal/controller/event"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/plan/stapling"
@@ -47,8 +48,7 @@ type Publisher struct {
 	at  uint64
 	has map[int64]uint64
 
-	events  chan func(context.Context)
-	ended   chan struct{}
+	events  event.Events
 	ready   atomic.Bool
 	serving chan struct{}
 	leaving atomic.Bool
@@ -60,7 +60,7 @@ func New(store *publish.Store, log *slog.Logger) *Publisher {
 		store: store, log: log, pushed: func(bool, bool) {},
 		changes: map[unit.Key]publish.Change{}, expected: map[string]struct{}{}, waiting: map[unit.Key]waiting{},
 		names: map[unit.Kind]map[string]struct{}{}, shown: stapling.New(), shows: map[unit.Key][]model.Certificate{}, users: map[string]int{}, has: map[int64]uint64{},
-		events: make(chan func(context.Context)), ended: make(chan struct{}), serving: make(chan struct{}),
+		events: event.New(), serving: make(chan struct{}),
 	}
 }
 
@@ -192,7 +192,7 @@ func (p *Publisher) Apply(context.Context) {
 // Connected notes that an edge has opened a stream.
 func (p *Publisher) Connected(stream int64, edge string) {
 	p.log.Info("an edge has connected", "edge", edge, "stream", stream)
-	p.post(func(context.Context) { p.has[stream] = 0 })
+	p.events.Post(func(context.Context) { p.has[stream] = 0 })
 }
 
 // Acknowledged notes that the edge of a stream has all changes up to a version of the Store.
@@ -200,7 +200,7 @@ func (p *Publisher) Acknowledged(stream int64, at uint64, rejected error) {
 	if rejected != nil {
 		p.log.Error("an edge can't serve everything", "stream", stream, "error", rejected)
 	}
-	p.post(func(context.Context) {
+	p.events.Post(func(context.Context) {
 		p.has[stream] = at
 		p.notePushed()
 	})
@@ -208,7 +208,7 @@ func (p *Publisher) Acknowledged(stream int64, at uint64, rejected error) {
 
 // Gone notes the end of a stream.
 func (p *Publisher) Gone(stream int64) {
-	p.post(func(context.Context) {
+	p.events.Post(func(context.Context) {
 		delete(p.has, stream)
 		p.notePushed()
 	})
@@ -223,18 +223,11 @@ func (p *Publisher) notePushed() {
 	p.pushed(true, false)
 }
 
-func (p *Publisher) post(event func(context.Context)) {
-	select {
-	case p.events <- event:
-	case <-p.ended:
-	}
-}
-
 // Events are to be run between two changes.
-func (p *Publisher) Events() <-chan func(context.Context) { return p.events }
+func (p *Publisher) Events() <-chan func(context.Context) { return p.events.Events() }
 
 // Run has nothing to do meanwhile. wait ends the events.
-func (p *Publisher) Run(context.Context) (wait func()) { return func() { close(p.ended) } }
+func (p *Publisher) Run(context.Context) (wait func()) { return p.events.End }
 
 // Check returns why edges are not served, or nil if they are.
 func (p *Publisher) Check(context.Context) error {
