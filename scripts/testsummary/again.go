@@ -136,23 +136,26 @@ func (s *summary) merge(t test, again *summary) {
 
 // printFailed lists what failed, since its output may be far above.
 func (s *summary) printFailed() {
-	failed := s.failures()
-	if len(failed) == 0 {
-		return
-	}
-	fmt.Fprintln(s.to, "failed:")
-	for _, t := range failed {
-		fmt.Fprintf(s.to, "        %s\n", t)
-	}
+	s.list("failed:", func(st *stage) bool { return st.failed }, s.failures())
 }
 
-// printFlaky lists the tests that failed once.
+// printFlaky lists what failed once.
 func (s *summary) printFlaky() {
-	if len(s.flaky) == 0 {
-		return
+	s.list("flaky: failed, and passed when run again alone:", func(st *stage) bool { return st.flaky }, s.flaky)
+}
+
+// list prints the stages of which is true, and tests, unless there are none.
+func (s *summary) list(title string, which func(*stage) bool, tests []test) {
+	var names []string
+	for _, st := range s.stages {
+		if which(st) {
+			names = append(names, st.name)
+		}
 	}
-	fmt.Fprintln(s.to, "flaky: failed, and passed when run again alone:")
-	for _, t := range s.flaky {
-		fmt.Fprintln(s.to, "       ", t)
+	for _, t := range tests {
+		names = append(names, t.String())
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(s.to, "%s\n        %s\n", title, strings.Join(names, "\n        "))
 	}
 }

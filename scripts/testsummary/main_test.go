@@ -160,6 +160,8 @@ func TestTimeToRunAgain(t *testing.T) {
 func TestResult(t *testing.T) {
 	stages := filepath.Join(t.TempDir(), "stages")
 	write(t, stages, "lint\tok\t0\t1\t1\t1\t\nsite\tFAIL\t0\t1\t1\t1\t\n")
+	again := filepath.Join(t.TempDir(), "again")
+	write(t, again, "site\tflaky\t0\t1\t1\t1\t\nsite, again\tok\t0\t1\t1\t1\t\n")
 	for _, c := range []struct {
 		name    string
 		actions []string
@@ -176,7 +178,8 @@ func TestResult(t *testing.T) {
 		{name: "left out in CI", actions: []string{"pass", "skip"}, options: options{ci: true}, arguments: "-short", ok: true, want: "1 passed, 0 failed, 0 skipped"},
 		{name: "none", want: "0 passed, 0 failed, 0 skipped"},
 		{name: "go test failed", actions: []string{"pass"}, err: errors.New("no module"), want: "1 passed, 1 failed, 0 skipped"},
-		{name: "a stage failed", actions: []string{"pass"}, options: options{stages: stages}, want: "2 passed, 1 failed, 0 skipped"},
+		{name: "a stage failed", actions: []string{"pass"}, options: options{stages: stages}, want: "failed:\n        site\n2 passed, 1 failed, 0 skipped"},
+		{name: "a stage passed when run again", actions: []string{"pass"}, options: options{stages: again}, ok: true, want: "2 passed, 0 failed, 0 skipped"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text, ok := runOnce(t, func(s *summary, _ []string, _ string) (time.Duration, error) {

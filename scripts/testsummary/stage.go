@@ -14,6 +14,8 @@ import (
 type stage struct {
 	name   string
 	failed bool
+	// flaky is set for one that failed, and passed when it was run again: that one counts.
+	flaky bool
 	// isTest is set for runs of `go test`, whose tests count one by one.
 	isTest bool
 	begun  time.Time
@@ -35,7 +37,7 @@ type starts struct {
 var started = []string{"nginx", "cluster"}
 
 // readStages reads the stages that ran before. Each is a line with tabs between:
-// the name, ok or FAIL, the second of the epoch at which it began, the seconds that it took,
+// the name, ok, FAIL or flaky, the second of the epoch at which it began, the seconds that it took,
 // of the processor for itself and for the kernel, and the file in which [runTool] noted its tools.
 func readStages(file string) ([]*stage, error) {
 	if file == "" {
@@ -59,7 +61,7 @@ func readStages(file string) ([]*stage, error) {
 			}
 			seconds[i] = time.Duration(number * float64(time.Second))
 		}
-		s := &stage{name: field[0], failed: field[1] != "ok", begun: time.Unix(0, int64(seconds[0])), wall: seconds[1], cpu: seconds[2] + seconds[3]}
+		s := &stage{name: field[0], failed: field[1] == "FAIL", flaky: field[1] == "flaky", begun: time.Unix(0, int64(seconds[0])), wall: seconds[1], cpu: seconds[2] + seconds[3]}
 		if s.tools, err = readTools(field[6]); err != nil {
 			return nil, err
 		}

@@ -174,7 +174,7 @@ func (s *summary) count() (passed, failed, skipped int) {
 	failed = s.errors
 	for _, st := range s.stages {
 		switch {
-		case st.isTest:
+		case st.isTest || st.flaky:
 		case st.failed:
 			failed++
 		default:
