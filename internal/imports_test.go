@@ -129,6 +129,7 @@ var knows = []struct {
 	{"internal/observe/profiler", nil, "it serves what the Go runtime knows: it must not know the program"},
 	{"internal/observe/logoutput", []string{"internal/observe/linequeue"}, "it writes what is logged: the flags are for who makes it"},
 	{"internal/guard", nil, "it says what is refused: what connects to addresses or signs with keys is for its callers"},
+	{"internal/guard/pemfile", nil, "it reads files: what certificates and keys are for is for its callers"},
 	{"internal/source", nil, "a source's contract is an object and whether it is gone"},
 	{
 		"internal/source/kube", []string{"internal/ingressnginx", "internal/cluster/client", "internal/cluster/permission", "internal/source", "internal/source/follow"},
@@ -198,7 +199,7 @@ var knows = []struct {
 	},
 	{"internal/admission/certgen", []string{"internal/cluster/client"}, "it makes certificates and writes objects when it is called: who serves them is for its callers"},
 	{"internal/admission/selfsigned", []string{"internal/admission/certgen", "internal/cluster/client", "internal/cluster/permission"}, "it keeps a certificate: what is served with it is for the webhook's server"},
-	{"internal/admission", []string{"internal/admission/review"}, "it serves the webhook: what is decided, and why, is for review"},
+	{"internal/admission", []string{"internal/admission/review", "internal/guard/pemfile"}, "it serves the webhook: what is decided, and why, is for review"},
 	{
 		"internal/command/lint",
 		[]string{

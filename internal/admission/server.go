@@ -22,6 +22,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/headgate/headgate/internal/admission/review"
+	"github.com/headgate/headgate/internal/guard/pemfile"
 )
 
 // Limits of what clients can take up.
@@ -85,9 +86,9 @@ func Listen(s Settings) (*Server, error) {
 		return nil, fmt.Errorf("listen for the admission webhook: %w", err)
 	}
 	if s.Certificate == nil {
-		files := &certificate{certificateFile: s.CertificateFile, keyFile: s.KeyFile, log: s.Log}
-		files.refresh()
-		s.Certificate = files.get
+		files := pemfile.Pair(s.Log, "the certificate of the admission webhook", "API servers can't connect to the webhook", s.CertificateFile, s.KeyFile)
+		_, _ = files.Get() // This logs what is wrong.
+		s.Certificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return files.Get() }
 	}
 	h := &handler{
 		review: s.Review, reviewed: s.Reviewed, bodies: semaphore.NewWeighted(maxBodies), decoders: semaphore.NewWeighted(int64(decoding())),

@@ -265,19 +265,6 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestWithoutCertificate starts without the files, which come later.
-func TestWithoutCertificate(t *testing.T) {
-	authority, dir := pkitest.New(t), t.TempDir()
-	c := &certificate{certificateFile: filepath.Join(dir, "cert"), keyFile: filepath.Join(dir, "key"), log: slog.New(slog.NewTextHandler(io.Discard, nil))}
-	if _, err := c.get(nil); !errors.Is(err, errNoCertificate) {
-		t.Errorf("got %v", err)
-	}
-	(&fixture{dir: dir, authority: authority}).writeCertificate(t)
-	if _, err := c.get(nil); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestIdleConnections opens 1,000 connections that send nothing, or a part of a request:
 // others are answered.
 func TestIdleConnections(t *testing.T) {
