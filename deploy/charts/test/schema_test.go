@@ -22,11 +22,26 @@ var words = map[string][]string{
 	"kind": {"Deployment", "DaemonSet"}, "failurePolicy": {"Fail", "Ignore"}, "pullPolicy": {"Always", "IfNotPresent", "Never"},
 	"externalTrafficPolicy": {"", "Cluster", "Local"}, "internalTrafficPolicy": {"", "Cluster", "Local"}, "sessionAffinity": {"", "None", "ClientIP"},
 	"ipFamilyPolicy": {"", "SingleStack", "PreferDualStack", "RequireDualStack"}, "unhealthyPodEvictionPolicy": {"", "IfHealthyBudget", "AlwaysAllow"},
-	"type": {"", "ClusterIP", "NodePort", "LoadBalancer"},
+	"type": {"", "ClusterIP", "NodePort", "LoadBalancer"}, "mode": {"all-in-one", "split"},
 }
 
 // numbers are values that may be a number as well as text: ports, shares and versions.
 var numbers = []string{"maxUnavailable", "minAvailable", "nodePort", "nodePorts.http", "nodePorts.https", "tag"}
+
+// ofGroups are the values of the controller that a group of edges can have in another way.
+var ofGroups = []string{
+	"affinity", "annotations", "autoscaling", "hostPort", "keda", "kind", "labels", "maxUnavailable", "minAvailable", "nodeSelector", "podAnnotations", "podLabels",
+	"priorityClassName", "replicaCount", "resources", "service", "tolerations", "topologySpreadConstraints", "updateStrategy",
+}
+
+// groupSchema is the schema of a group of edges, from that of the controller.
+func groupSchema(controller map[string]any) map[string]any {
+	properties := map[string]any{"name": map[string]any{"type": "string"}, "certificateSecret": map[string]any{"type": "string"}}
+	for _, name := range ofGroups {
+		properties[name] = controller[name]
+	}
+	return map[string]any{"type": "object", "properties": properties, "required": []string{"name"}, "additionalProperties": false}
+}
 
 // schema makes the schema of a value out of its default.
 func schema(at string, value any) map[string]any {
@@ -87,6 +102,9 @@ func defaults(t *testing.T) map[string]any {
 func schemaFile(t *testing.T) []byte {
 	t.Helper()
 	s := schema("", defaults(t))
+	properties := func(s any) map[string]any { return s.(map[string]any)["properties"].(map[string]any) }
+	controller := properties(properties(s)["controller"])
+	properties(controller["edge"])["groups"].(map[string]any)["items"] = groupSchema(controller)
 	s["$schema"] = "http://json-schema.org/draft-07/schema#"
 	s["$comment"] = "Written by `go test . -update` in deploy/charts/test, from values.yaml."
 	text, err := json.MarshalIndent(s, "", " ")

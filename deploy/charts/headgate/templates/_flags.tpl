@@ -1,7 +1,55 @@
 {{- /* The arguments of the controller */ -}}
 {{- define "headgate.args" -}}
 {{- $c := .Values.controller }}
+{{- $part := include "headgate.part" . }}
 - /nginx-ingress-controller
+{{- if ne $part "all" }}
+- {{ $part }}
+{{- include (printf "headgate.%sArgs" $part) . }}
+{{- end }}
+{{- if ne $part "edge" }}
+{{- include "headgate.clusterArgs" . }}
+{{- include "headgate.webhookArgs" . }}
+{{- end }}
+{{- with $c.healthCheckHost }}
+- --healthz-host={{ . }}
+{{- end }}
+{{- if ne $c.healthCheckPath "/healthz" }}
+- --health-check-path={{ $c.healthCheckPath }}
+{{- end }}
+{{- if ne $part "edge" }}
+{{- if $c.ingressClassByName }}
+- --ingress-class-by-name=true
+{{- end }}
+{{- if $c.watchIngressWithoutClass }}
+- --watch-ingress-without-class=true
+{{- end }}
+{{- end }}
+{{- if $c.metrics.enabled }}
+- --enable-metrics=true
+{{- end }}
+{{- if include "headgate.topology" . }}
+- --enable-topology-aware-routing=true
+{{- end }}
+{{- if ne $part "edge" }}
+{{- if $c.disableLeaderElection }}
+- --disable-leader-election=true
+{{- end }}
+{{- with $c.electionTTL }}
+- --election-ttl={{ . }}
+{{- end }}
+{{- end }}
+{{- if $c.maxmindLicenseKey }}
+{{- if ne $part "control" }}
+- {{ printf "--maxmind-license-key=%s" $c.maxmindLicenseKey | quote }}
+{{- end }}
+{{- end }}
+{{- include "headgate.extraArgs" $c.extraArgs }}
+{{- end }}
+
+{{- /* Which objects to read, and where to write */ -}}
+{{- define "headgate.clusterArgs" -}}
+{{- $c := .Values.controller }}
 {{- if .Values.defaultBackend.enabled }}
 - --default-backend-service=$(POD_NAMESPACE)/{{ include "headgate.defaultBackend" . }}
 {{- end }}
@@ -28,35 +76,11 @@
 {{- if and $c.reportNodeInternalIp $c.hostNetwork }}
 - --report-node-internal-ip-address=true
 {{- end }}
-{{- include "headgate.webhookArgs" . }}
-{{- with $c.healthCheckHost }}
-- --healthz-host={{ . }}
 {{- end }}
-{{- if ne $c.healthCheckPath "/healthz" }}
-- --health-check-path={{ $c.healthCheckPath }}
-{{- end }}
-{{- if $c.ingressClassByName }}
-- --ingress-class-by-name=true
-{{- end }}
-{{- if $c.watchIngressWithoutClass }}
-- --watch-ingress-without-class=true
-{{- end }}
-{{- if $c.metrics.enabled }}
-- --enable-metrics=true
-{{- end }}
-{{- if $c.enableTopologyAwareRouting }}
-- --enable-topology-aware-routing=true
-{{- end }}
-{{- if $c.disableLeaderElection }}
-- --disable-leader-election=true
-{{- end }}
-{{- with $c.electionTTL }}
-- --election-ttl={{ . }}
-{{- end }}
-{{- with $c.maxmindLicenseKey }}
-- {{ printf "--maxmind-license-key=%s" . | quote }}
-{{- end }}
-{{- include "headgate.extraArgs" $c.extraArgs }}
+
+{{- /* A control has no zone: edges may be in others. */ -}}
+{{- define "headgate.topology" -}}
+{{- if and .Values.controller.enableTopologyAwareRouting (eq (include "headgate.part" .) "all") }}true{{ end }}
 {{- end }}
 
 {{- define "headgate.webhookArgs" -}}

@@ -21,6 +21,39 @@
 {{- printf "%s-%s" (include "headgate.fullname" .) .Values.controller.name | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
+{{- /* What the pods run: all of Headgate, or a control or an edge alone. Templates get `part` and `group`, or neither:
+  templates/_parts.tpl. */ -}}
+{{- define "headgate.part" -}}
+{{- if eq .Values.controller.mode "split" }}{{ .part | default "edge" }}{{ else }}all{{ end }}
+{{- end }}
+
+{{- /* The name of what has the pods of a part */ -}}
+{{- define "headgate.workload" -}}
+{{- if eq .part "control" }}{{ include "headgate.control" . }}
+{{- else if .group }}{{ include "headgate.suffixed" (dict "name" (include "headgate.controller" .) "suffix" .group) }}
+{{- else }}{{ include "headgate.controller" . }}
+{{- end }}
+{{- end }}
+
+{{- /* The label that selects these pods */ -}}
+{{- define "headgate.component" -}}
+{{- if eq .part "control" }}control{{ else if .group }}edge{{ else }}controller{{ end }}
+{{- end }}
+
+{{- define "headgate.control" -}}
+{{- include "headgate.suffixed" (dict "name" (include "headgate.fullname" .) "suffix" "control") }}
+{{- end }}
+
+{{- /* The Secret and the ConfigMap with the authority of a control */ -}}
+{{- define "headgate.authority" -}}
+{{- include "headgate.suffixed" (dict "name" (include "headgate.fullname" .) "suffix" "edges") }}
+{{- end }}
+
+{{- /* A name that keeps its suffix, however long it is, and never is as long as one that was cut: name, suffix */ -}}
+{{- define "headgate.suffixed" -}}
+{{- printf "%s-%s" (.name | trunc (int (sub 61 (len .suffix))) | trimSuffix "-") .suffix }}
+{{- end }}
+
 {{- define "headgate.webhook" -}}
 {{- printf "%s-%s" (include "headgate.fullname" .) .Values.controller.admissionWebhooks.name | trunc 63 | trimSuffix "-" }}
 {{- end }}
@@ -46,6 +79,12 @@
 {{- include "headgate.serviceAccount" (dict "of" .Values.serviceAccount "name" (include "headgate.fullname" .)) }}
 {{- end }}
 
+{{- define "headgate.edgeAccount" -}}
+{{- $name := include "headgate.suffixed" (dict "name" (include "headgate.fullname" .) "suffix" "edge") }}
+{{- if .group }}{{ $name = include "headgate.suffixed" (dict "name" $name "suffix" .group) }}{{ end }}
+{{- $name }}
+{{- end }}
+
 {{- define "headgate.jobAccount" -}}
 {{- include "headgate.serviceAccount" (dict "of" .Values.controller.admissionWebhooks.patch.serviceAccount "name" (include "headgate.webhook" .)) }}
 {{- end }}
@@ -59,6 +98,9 @@
 app.kubernetes.io/name: {{ include "headgate.name" .root }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
+{{- if and .root.group (eq .component "edge") }}
+headgate.io/edge-group: {{ .root.group }}
+{{- end }}
 {{- end }}
 
 {{- /* Labels of an object: root, component, more */ -}}

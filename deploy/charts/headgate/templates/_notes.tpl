@@ -25,6 +25,18 @@ controller.reportNodeInternalIp: only with controller.hostNetwork
 {{- if and $c.hostPort.enabled (include "headgate.http3" .) }}
 controller.hostPort, for HTTP/3: it needs controller.hostNetwork or a Service
 {{- end }}
+{{- if eq $c.mode "split" }}
+{{- if $c.enableTopologyAwareRouting }}
+controller.enableTopologyAwareRouting: with controller.mode=split, edges have zones of their own
+{{- end }}
+{{- else }}
+{{- if or $c.control.certificateSecret $c.edge.certificateSecret $c.edge.groups }}
+controller.control, controller.edge: only with controller.mode=split
+{{- end }}
+{{- end }}
+{{- if and $c.networkPolicy.apiServerCIDRs (not (and $c.networkPolicy.enabled (eq $c.mode "split"))) }}
+controller.networkPolicy.apiServerCIDRs: only with controller.mode=split and controller.networkPolicy.enabled
+{{- end }}
 {{- if and $c.publishService.enabled (not (include "headgate.published" .)) }}
 controller.publishService: there is no Service. Ingresses get the addresses of nodes.
 {{- end }}

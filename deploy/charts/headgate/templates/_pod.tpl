@@ -1,27 +1,42 @@
-{{- /* What Deployment and DaemonSet have in common: the pods of the controller */ -}}
+{{- /* What Deployment and DaemonSet have in common: the pods of a part */ -}}
 {{- define "headgate.pods" -}}
 {{- $c := .Values.controller }}
+{{- $part := include "headgate.part" . }}
+{{- $component := include "headgate.component" . }}
 revisionHistoryLimit: {{ .Values.revisionHistoryLimit }}
 {{- with $c.minReadySeconds }}
 minReadySeconds: {{ . }}
 {{- end }}
 selector:
   matchLabels:
-    {{- include "headgate.selector" (dict "root" . "component" "controller") | nindent 4 }}
+    {{- include "headgate.selector" (dict "root" . "component" $component) | nindent 4 }}
 template:
   metadata:
     labels:
-      {{- include "headgate.labels" (dict "root" . "component" "controller" "more" $c.podLabels) | nindent 6 }}
+      {{- include "headgate.labels" (dict "root" . "component" $component "more" $c.podLabels) | nindent 6 }}
+      {{- with include "headgate.scrapedLabel" . }}
+      {{- . | nindent 6 }}
+      {{- end }}
     {{- with $c.podAnnotations }}
     annotations:
       {{- toYaml . | nindent 6 }}
     {{- end }}
   spec:
+    {{- if eq $part "edge" }}
+    serviceAccountName: {{ include "headgate.edgeAccount" . }}
+    automountServiceAccountToken: false
+    {{- else }}
     serviceAccountName: {{ include "headgate.controllerAccount" . }}
     automountServiceAccountToken: {{ .Values.serviceAccount.automountServiceAccountToken }}
+    {{- end }}
     terminationGracePeriodSeconds: {{ $c.terminationGracePeriodSeconds }}
+    {{- if and (eq $part "edge") $c.hostNetwork (eq $c.dnsPolicy "ClusterFirst") }}
+    # With the network of the node, ClusterFirst does not resolve the Service of the controls.
+    dnsPolicy: ClusterFirstWithHostNet
+    {{- else }}
     dnsPolicy: {{ $c.dnsPolicy }}
-    {{- if $c.hostNetwork }}
+    {{- end }}
+    {{- if and $c.hostNetwork (ne $part "control") }}
     hostNetwork: true
     {{- end }}
     {{- if $c.shareProcessNamespace }}
@@ -31,7 +46,7 @@ template:
     securityContext:
       {{- . | nindent 6 }}
     {{- end }}
-    {{- include "headgate.podFields" (dict "of" $c "root" .) | nindent 4 }}
+    {{- include "headgate.podFields" (dict "of" $c "root" . "component" $component) | nindent 4 }}
     {{- with $c.extraInitContainers }}
     initContainers:
       {{- toYaml . | nindent 6 }}
@@ -81,13 +96,15 @@ topologySpreadConstraints:
 
 {{- define "headgate.container" -}}
 {{- $c := .Values.controller }}
+{{- $capabilities := dict "drop" (list "ALL") }}
+{{- if ne (include "headgate.part" .) "control" }}{{ $_ := set $capabilities "add" (list "NET_BIND_SERVICE") }}{{ end }}
 - name: {{ $c.containerName }}
   image: {{ include "headgate.image" (dict "root" . "of" $c.image) }}
   imagePullPolicy: {{ $c.image.pullPolicy }}
   args:
   {{- include "headgate.args" . | nindent 2 }}
   securityContext:
-    {{- include "headgate.containerSecurity" (dict "of" $c "capabilities" (dict "drop" (list "ALL") "add" (list "NET_BIND_SERVICE"))) | nindent 4 }}
+    {{- include "headgate.containerSecurity" (dict "of" $c "capabilities" $capabilities) | nindent 4 }}
   env:
   - name: POD_NAME
     valueFrom: {fieldRef: {fieldPath: metadata.name}}
@@ -134,6 +151,7 @@ topologySpreadConstraints:
 
 {{- define "headgate.containerPorts" -}}
 {{- $c := .Values.controller }}
+{{- $part := include "headgate.part" . }}
 {{- range $name, $port := $c.containerPort }}
 - name: {{ $name }}
   containerPort: {{ $port }}
@@ -147,11 +165,12 @@ topologySpreadConstraints:
   containerPort: {{ $c.metrics.port }}
   protocol: TCP
 {{- end }}
-{{- if $c.admissionWebhooks.enabled }}
+{{- if and $c.admissionWebhooks.enabled (ne $part "edge") }}
 - name: webhook
   containerPort: {{ $c.admissionWebhooks.port }}
   protocol: TCP
 {{- end }}
+{{- if ne $part "control" }}
 {{- range $protocol := list "tcp" "udp" }}
 {{- range $port, $_ := index $.Values $protocol }}
 - name: {{ include "headgate.streamName" (dict "root" $ "port" $port "protocol" $protocol) }}
@@ -163,11 +182,12 @@ topologySpreadConstraints:
 {{- end }}
 {{- end }}
 {{- end }}
+{{- end }}
 
 {{- /* Whether the Secret with the certificate of the webhook is mounted */ -}}
 {{- define "headgate.mountsCertificate" -}}
 {{- with .Values.controller.admissionWebhooks }}
-{{- if and .enabled (not .selfSigned.enabled) }}true{{ end }}
+{{- if and .enabled (not .selfSigned.enabled) (ne (include "headgate.part" $) "edge") }}true{{ end }}
 {{- end }}
 {{- end }}
 
@@ -191,6 +211,7 @@ topologySpreadConstraints:
   mountPath: {{ dir .Values.controller.admissionWebhooks.certificate }}
   readOnly: true
 {{- end }}
+{{- include "headgate.partMounts" . }}
 {{- range $name, $path := include "headgate.writable" . | fromYaml }}
 - name: {{ $name }}
   mountPath: {{ $path }}
@@ -211,6 +232,7 @@ topologySpreadConstraints:
     - {key: tls.key, path: {{ base .Values.controller.admissionWebhooks.key }}}
     {{- end }}
 {{- end }}
+{{- include "headgate.partVolumes" . }}
 {{- range $name, $_ := include "headgate.writable" . | fromYaml }}
 - name: {{ $name }}
   emptyDir: {}

@@ -47,7 +47,7 @@ subjects:
 - apiGroups: [networking.k8s.io]
   resources: [ingressclasses]
   verbs: [list, watch]
-{{- if $c.enableTopologyAwareRouting }}
+{{- if include "headgate.topology" . }}
 - apiGroups: [""]
   resources: [nodes]
   verbs: [get, list, watch]
@@ -56,7 +56,7 @@ subjects:
   resources: [nodes]
   verbs: [get]
 {{- end }}
-{{- if and $c.scope.namespaceSelector (not $c.scope.enabled) }}
+{{- if or (and $c.scope.namespaceSelector (not $c.scope.enabled)) (include "headgate.groups" .) }}
 - apiGroups: [""]
   resources: [namespaces]
   verbs: [list, watch]
@@ -66,6 +66,11 @@ subjects:
   resources: [validatingwebhookconfigurations]
   resourceNames: [{{ include "headgate.webhook" . }}]
   verbs: [get, update]
+{{- end }}
+{{- if include "headgate.tokens" . }}
+- apiGroups: [authentication.k8s.io]
+  resources: [tokenreviews]
+  verbs: [create]
 {{- end }}
 {{- end }}
 
@@ -91,6 +96,15 @@ subjects:
 - apiGroups: [""]
   resources: [secrets]
   resourceNames: [{{ include "headgate.webhook" . }}]
+  verbs: [get, update]
+{{- end }}
+{{- if include "headgate.tokens" . }}
+- apiGroups: [""]
+  resources: [secrets, configmaps]
+  verbs: [create]
+- apiGroups: [""]
+  resources: [secrets, configmaps]
+  resourceNames: [{{ include "headgate.authority" . }}]
   verbs: [get, update]
 {{- end }}
 {{- end }}

@@ -62,7 +62,7 @@
 ---
 apiVersion: v1
 kind: Service
-{{ include "headgate.metadata" (dict "root" .root "name" (printf "%s-http3" .name) "component" "controller" "labels" (merge (dict) $own.labels $service.labels) "annotations" $own.annotations) }}
+{{ include "headgate.metadata" (dict "root" .root "name" (printf "%s-http3" .name) "component" (include "headgate.component" .root) "labels" (merge (dict) $own.labels $service.labels) "annotations" $own.annotations) }}
 spec:
   {{- include "headgate.serviceSpec" $spec | nindent 2 }}
   ports:
@@ -74,6 +74,45 @@ spec:
     nodePort: {{ $own.nodePort }}
     {{- end }}
   selector:
-    {{- include "headgate.selector" (dict "root" .root "component" "controller") | nindent 4 }}
+    {{- include "headgate.selector" (dict "root" .root "component" (include "headgate.component" .root)) | nindent 4 }}
+{{- end }}
+{{- end }}
+
+{{- /* The Services for clients */ -}}
+{{- define "headgate.clientServices" -}}
+{{- $c := .Values.controller }}
+{{- $name := include "headgate.workload" . }}
+{{- $component := include "headgate.component" . }}
+{{- $selector := include "headgate.selector" (dict "root" . "component" $component) }}
+{{- with $c.service }}
+{{- if and .enabled .external.enabled }}
+apiVersion: v1
+kind: Service
+{{ include "headgate.metadata" (dict "root" $ "name" $name "component" $component "labels" (merge (dict) .external.labels .labels) "annotations" .annotations) }}
+spec:
+  {{- include "headgate.serviceSpec" . | nindent 2 }}
+  ports:
+  {{- include "headgate.servicePorts" (dict "root" $ "ports" .ports "targetPorts" .targetPorts "nodePorts" .nodePorts "type" .type "appProtocol" .appProtocol) | nindent 2 }}
+  selector:
+    {{- $selector | nindent 4 }}
+{{ include "headgate.http3Service" (dict "root" $ "name" $name "of" . "type" .type "ports" .ports "targetPorts" .targetPorts) }}
+{{- end }}
+{{- if and .enabled .internal.enabled }}
+{{- $type := .internal.type | default .type }}
+{{- $ports := merge (dict) .internal.ports .ports }}
+{{- $targetPorts := merge (dict) .internal.targetPorts .targetPorts }}
+---
+apiVersion: v1
+kind: Service
+{{ include "headgate.metadata" (dict "root" $ "name" (printf "%s-internal" $name) "component" $component "labels" (merge (dict) .internal.labels .labels) "annotations" .internal.annotations) }}
+spec:
+  {{- include "headgate.serviceSpec" (set (deepCopy .internal) "type" $type) | nindent 2 }}
+  ports:
+  {{- include "headgate.servicePorts" (dict "root" $ "ports" $ports "targetPorts" $targetPorts
+    "nodePorts" .internal.nodePorts "type" $type "appProtocol" .internal.appProtocol) | nindent 2 }}
+  selector:
+    {{- $selector | nindent 4 }}
+{{ include "headgate.http3Service" (dict "root" $ "name" (printf "%s-internal" $name) "of" .internal "type" $type "ports" $ports "targetPorts" $targetPorts) }}
+{{- end }}
 {{- end }}
 {{- end }}
