@@ -22,12 +22,18 @@ var static = map[string]map[string]any{
 		"service":        map[string]any{"type": "NodePort"},
 		"publishService": map[string]any{"enabled": false},
 	}},
+	"split": {"controller": map[string]any{
+		"mode":          "split",
+		"replicaCount":  2,
+		"service":       map[string]any{"externalTrafficPolicy": "Local"},
+		"networkPolicy": map[string]any{"enabled": true},
+	}},
 }
 
 // order is that of the kinds in a manifest: what others need comes first.
 var order = []string{
 	"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ConfigMap", "Service",
-	"Deployment", "IngressClass", "Job", "ValidatingWebhookConfiguration",
+	"Deployment", "PodDisruptionBudget", "NetworkPolicy", "IngressClass", "Job", "ValidatingWebhookConfiguration",
 }
 
 // TestStatic: the manifests in deploy/static are what the chart renders.
@@ -40,6 +46,9 @@ func TestStatic(t *testing.T) {
 		want := manifest(t, name, got)
 		file := filepath.Join(root, "deploy/static", name, "deploy.yaml")
 		if *update {
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
 			if err := os.WriteFile(file, want, 0o644); err != nil {
 				t.Fatal(err)
 			}

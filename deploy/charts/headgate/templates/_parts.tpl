@@ -27,9 +27,9 @@
 {{- $c := deepCopy .into.Values.controller }}
 {{- include "headgate.override" (dict "into" $c.extraArgs "by" $c.edge.extraArgs) }}
 {{- with .group }}
+{{- range $service := list $c.service $c.service.internal }}
 {{- $none := dict "annotations" dict "clusterIP" "" "clusterIPs" list "externalIPs" list "loadBalancerIP" "" "healthCheckNodePort" 0
   "nodePorts" (dict "http" "" "https" "" "tcp" dict "udp" dict) }}
-{{- range $service := list $c.service $c.service.internal }}
 {{- range $key, $value := $none }}{{ $_ := set $service $key $value }}{{ end }}
 {{- range $key, $value := dict "annotations" dict "loadBalancerIP" "" "nodePort" "" }}{{ $_ := set $service.http3 $key $value }}{{ end }}
 {{- end }}
@@ -185,7 +185,7 @@ matchExpressions:
 {{- define "headgate.edgeEgress" -}}
 - ports:
   - protocol: TCP
-    port: edges
+    port: {{ .Values.controller.control.port }}
   to:
   - podSelector:
       matchLabels:
