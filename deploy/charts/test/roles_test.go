@@ -95,7 +95,7 @@ func controllerOf(t *testing.T, r rendered) appsv1.Deployment {
 	return workload
 }
 
-// readerOf is what reads Kubernetes: the controller, or the controls in its place.
+// readerOf is what reads Kubernetes: the controller, or with controller.mode=split the controls.
 func readerOf(t *testing.T, r rendered) appsv1.Deployment {
 	t.Helper()
 	for _, w := range workloads(t, r) {

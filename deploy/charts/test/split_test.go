@@ -145,7 +145,7 @@ func TestSelectorsDiffer(t *testing.T) {
 	}
 }
 
-// TestUpgradeToSplit: edges take the place of the pods with all of Headgate: Helm updates the workload and the Service for
+// TestUpgradeToSplit: edges replace the pods with all of Headgate: Helm updates the workload and the Service for
 // clients, and replaces neither. Nothing goes that the old pods need while they serve.
 func TestUpgradeToSplit(t *testing.T) {
 	c, r := load(t), release{"headgate", "ingress"}
