@@ -220,6 +220,7 @@ var knows = []struct {
 	{"internal/unit/publish", []string{"internal/unit", "internal/unit/wire"}, "it keeps bytes with versions: what built them and who reads them is for others"},
 	{"internal/unit/xds", []string{"internal/unit", "internal/unit/publish", "internal/unit/wire"}, "it carries units: who may have them, and what NGINX makes of them, is handed in"},
 	{"internal/unit/journal", []string{"internal/unit", "internal/unit/publish", "internal/unit/wire"}, "it keeps bytes with versions in memory: where they come from, and of which schema they are, is handed in"},
+	{"internal/unit/link", []string{"internal/guard/pemfile"}, "it connects a control and edges: what is carried, and what Kubernetes says of a token, is handed in"},
 	{"internal/router", []string{"internal/model", "internal/syntax/nginxsyntax", "internal/syntax/pcre", "internal/unit"}, "it routes by packed units as Lua does: what they were built from is for who explains"},
 	{"internal/plan/nginxconf", []string{"internal/model", "internal/model/directive", "internal/model/logging", "internal/model/names", "internal/model/resource", "internal/syntax/nginxsyntax", "internal/syntax/pcre"}, "it writes what it gets: when NGINX is reloaded is for plan"},
 	{"internal/plan/stapling", []string{"internal/model"}, "it says which certificates need responses: who fetches them is for sources"},
