@@ -3,9 +3,7 @@ package selfsigned
 import (
 	"bytes"
 	"crypto/x509"
-	"errors"
 	"log/slog"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +11,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -49,30 +46,8 @@ func newFixture(t *testing.T, objects ...runtime.Object) *fixture {
 		ObjectMeta: metav1.ObjectMeta{Name: configurationName, ResourceVersion: "1"},
 		Webhooks:   []admissionregistrationv1.ValidatingWebhook{{Name: "ours", ClientConfig: service("webhook")}, {Name: "other", ClientConfig: service("other")}},
 	})...)}
-	f.cluster.PrependReactor("update", "*", f.checkVersion)
+	clienttest.CheckVersions(f.cluster)
 	return f
-}
-
-// checkVersion refuses updates of old versions, as API servers do.
-func (f *fixture) checkVersion(action clienttesting.Action) (bool, runtime.Object, error) {
-	updated, err := meta.Accessor(action.(clienttesting.UpdateAction).GetObject())
-	if err != nil {
-		return true, nil, err
-	}
-	object, err := f.cluster.Tracker().Get(action.GetResource(), action.GetNamespace(), updated.GetName())
-	if err != nil {
-		return true, nil, err
-	}
-	present, err := meta.Accessor(object)
-	if err != nil {
-		return true, nil, err
-	}
-	if present.GetResourceVersion() != updated.GetResourceVersion() {
-		return true, nil, apierrors.NewConflict(action.GetResource().GroupResource(), updated.GetName(), errors.New("it was changed"))
-	}
-	number, _ := strconv.Atoi(present.GetResourceVersion())
-	updated.SetResourceVersion(strconv.Itoa(number + 1))
-	return false, nil, nil
 }
 
 func (f *fixture) keeper() *Keeper {

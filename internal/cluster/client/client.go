@@ -11,6 +11,7 @@ import (
 	"net/http"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -41,6 +42,11 @@ type WithStatus[T, L any] interface {
 	UpdateStatus(ctx context.Context, object T, options metav1.UpdateOptions) (T, error)
 }
 
+// A Review is answered at once, and kept nowhere.
+type Review[T any] interface {
+	Create(ctx context.Context, object T, options metav1.CreateOptions) (T, error)
+}
+
 // Clients are those of one API server. A namespace may be empty, for all of them.
 type Clients struct {
 	Pods           func(namespace string) Resource[*corev1.Pod, *corev1.PodList]
@@ -54,6 +60,7 @@ type Clients struct {
 	IngressClasses func() Resource[*networkingv1.IngressClass, *networkingv1.IngressClassList]
 	EndpointSlices func(namespace string) Resource[*discoveryv1.EndpointSlice, *discoveryv1.EndpointSliceList]
 	Leases         func(namespace string) Resource[*coordinationv1.Lease, *coordinationv1.LeaseList]
+	TokenReviews   func() Review[*authenticationv1.TokenReview]
 
 	ValidatingWebhookConfigurations func() Resource[*admissionregistrationv1.ValidatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfigurationList]
 	MutatingWebhookConfigurations   func() Resource[*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.MutatingWebhookConfigurationList]
@@ -73,7 +80,7 @@ func New(config *rest.Config, over *http.Client) (*Clients, error) {
 	known := runtime.NewScheme()
 	metav1.AddToGroupVersion(known, schema.GroupVersion{Version: "v1"})
 	for _, add := range []func(*runtime.Scheme) error{
-		admissionregistrationv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme,
+		admissionregistrationv1.AddToScheme, authenticationv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme,
 	} {
 		if err := add(known); err != nil {
 			return nil, fmt.Errorf("register types: %w", err)
@@ -81,7 +88,7 @@ func New(config *rest.Config, over *http.Client) (*Clients, error) {
 	}
 	c := connections{known: known, versions: map[schema.GroupVersion]rest.Interface{}}
 	for _, version := range []schema.GroupVersion{
-		admissionregistrationv1.SchemeGroupVersion, coordinationv1.SchemeGroupVersion, corev1.SchemeGroupVersion,
+		admissionregistrationv1.SchemeGroupVersion, authenticationv1.SchemeGroupVersion, coordinationv1.SchemeGroupVersion, corev1.SchemeGroupVersion,
 		discoveryv1.SchemeGroupVersion, networkingv1.SchemeGroupVersion,
 	} {
 		if err := c.add(version, &shared, over); err != nil {
@@ -124,6 +131,10 @@ func (c connections) clients() *Clients {
 		Leases:         namespaced[coordinationv1.Lease, coordinationv1.LeaseList](c, coordinationv1.SchemeGroupVersion, "leases"),
 		Ingresses: func(namespace string) WithStatus[*networkingv1.Ingress, *networkingv1.IngressList] {
 			return resource[networkingv1.Ingress, networkingv1.IngressList](c, networking, "ingresses", namespace)
+		},
+		TokenReviews: func() Review[*authenticationv1.TokenReview] {
+			// There is no list of them.
+			return resource[authenticationv1.TokenReview, metav1.Status](c, authenticationv1.SchemeGroupVersion, "tokenreviews", "")
 		},
 		ValidatingWebhookConfigurations: ofCluster[admissionregistrationv1.ValidatingWebhookConfiguration, admissionregistrationv1.ValidatingWebhookConfigurationList](c, registration, "validatingwebhookconfigurations"),
 		MutatingWebhookConfigurations:   ofCluster[admissionregistrationv1.MutatingWebhookConfiguration, admissionregistrationv1.MutatingWebhookConfigurationList](c, registration, "mutatingwebhookconfigurations"),

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -79,6 +80,9 @@ func TestRequests(t *testing.T) {
 		{"PUT " + path + "/shop/status {", func() (any, error) { return here.UpdateStatus(ctx, shop, metav1.UpdateOptions{}) }},
 		{"PATCH " + path + "/shop/status?fieldManager=me [1]", func() (any, error) {
 			return here.Patch(ctx, "shop", types.JSONPatchType, []byte("[1]"), metav1.PatchOptions{FieldManager: "me"}, "status")
+		}},
+		{"POST /apis/authentication.k8s.io/v1/tokenreviews?dryRun=All " + `{"kind":"TokenReview","apiVersion":"authentication.k8s.io/v1","metadata":{},"spec":{"token":"a"}`, func() (any, error) {
+			return clients.TokenReviews().Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: "a"}}, metav1.CreateOptions{DryRun: []string{"All"}})
 		}},
 		{"GET /api/v1/nodes/one ", func() (any, error) { return clients.Nodes().Get(ctx, "one", metav1.GetOptions{}) }},
 		{"GET /api/v1/namespaces/default/secrets/one ", func() (any, error) { return clients.Secrets("default").Get(ctx, "one", metav1.GetOptions{}) }},
