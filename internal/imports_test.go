@@ -117,6 +117,7 @@ var knows = []struct {
 	{"internal/ingressnginx", nil, "it is a list of names, and of what replaced those that are gone: what Headgate does with them is for build"},
 	{"internal/syntax/pcre", nil, "it is a layer over a library: what patterns are for is known by who compiles them"},
 	{"internal/cluster/client", nil, "it knows the types of resources: what is read of them is for its callers"},
+	{"internal/cluster/authority", []string{"internal/cluster/client", "internal/cluster/permission", "internal/unit/link"}, "it keeps an authority and reviews tokens: what certificates are used for is for link"},
 	{"internal/cluster/election", []string{"internal/cluster/client"}, "it knows a Lease: what a leader does is handed in"},
 	{"internal/cluster/status", []string{"internal/cluster/client"}, "it writes addresses into the selected Ingresses: the selection and the leadership are passed in"},
 	{"internal/cluster/permission", nil, "a permission is text about a request: who asks fills it in"},
