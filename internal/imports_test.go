@@ -117,7 +117,8 @@ var knows = []struct {
 	{"internal/ingressnginx", nil, "it is a list of names, and of what replaced those that are gone: what Headgate does with them is for build"},
 	{"internal/syntax/pcre", nil, "it is a layer over a library: what patterns are for is known by who compiles them"},
 	{"internal/cluster/client", nil, "it knows the types of resources: what is read of them is for its callers"},
-	{"internal/cluster/authority", []string{"internal/cluster/client", "internal/cluster/permission", "internal/unit/link"}, "it keeps an authority and reviews tokens: what certificates are used for is for link"},
+	{"internal/cluster/authority", []string{"internal/cluster/client", "internal/cluster/kept", "internal/cluster/permission", "internal/unit/link"}, "it keeps an authority and reviews tokens: what certificates are used for is for link"},
+	{"internal/cluster/kept", []string{"internal/cluster/client"}, "it keeps an object: what is in it is for its callers"},
 	{"internal/cluster/election", []string{"internal/cluster/client"}, "it knows a Lease: what a leader does is handed in"},
 	{"internal/cluster/status", []string{"internal/cluster/client"}, "it writes addresses into the selected Ingresses: the selection and the leadership are passed in"},
 	{"internal/cluster/permission", nil, "a permission is text about a request: who asks fills it in"},
@@ -199,7 +200,7 @@ var knows = []struct {
 		"it decides about Ingresses: the webhook's server asks it, and the sources give it objects",
 	},
 	{"internal/admission/certgen", []string{"internal/cluster/client"}, "it makes certificates and writes objects when it is called: who serves them is for its callers"},
-	{"internal/admission/selfsigned", []string{"internal/admission/certgen", "internal/cluster/client", "internal/cluster/permission"}, "it keeps a certificate: what is served with it is for the webhook's server"},
+	{"internal/admission/selfsigned", []string{"internal/admission/certgen", "internal/cluster/client", "internal/cluster/kept", "internal/cluster/permission"}, "it keeps a certificate: what is served with it is for the webhook's server"},
 	{"internal/admission", []string{"internal/admission/review", "internal/guard/pemfile"}, "it serves the webhook: what is decided, and why, is for review"},
 	{
 		"internal/command/lint",

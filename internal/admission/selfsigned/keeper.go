@@ -10,19 +10,16 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/admission/certgen"
 	"github.com/headgate/headgate/internal/cluster/client"
+	"github.com/headgate/headgate/internal/cluster/kept"
 )
 
 const (
@@ -35,11 +32,6 @@ const (
 	Delay = 30 * time.Second
 	// Interval is the time between two looks at the objects.
 	Interval = 5 * time.Second
-
-	// requestTimeout bounds one look.
-	requestTimeout = 10 * time.Second
-	// again is about how long after the change of another replica the next look is.
-	again = 50 * time.Millisecond
 )
 
 // Settings name the objects.
@@ -71,8 +63,6 @@ type Keeper struct {
 	// replica knows that the configuration has its authority.
 	waiting []byte
 	trusted time.Time
-	// reported is the last error.
-	reported string
 }
 
 // New makes a Keeper that knows no certificate before Run.
@@ -90,44 +80,16 @@ func (k *Keeper) Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 
 // Run keeps the certificate until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {
-	for ctx.Err() == nil {
-		looking, cancel := context.WithTimeout(ctx, requestTimeout)
-		err := k.look(looking)
-		cancel()
-		wait := k.Timing.Interval
-		if isOvertaken(err) {
-			wait = again/2 + rand.N(again)
-		} else if ctx.Err() == nil {
-			k.report(err)
-		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-		}
-	}
+	loop := kept.Loop{Look: k.look, Interval: k.Timing.Interval, What: "the certificate of the admission webhook", Effect: k.effect, Log: k.Log}
+	loop.Run(ctx)
 }
 
-// isOvertaken reports whether another replica was faster.
-func isOvertaken(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
-
-// report logs an error once.
-func (k *Keeper) report(err error) {
-	if err == nil {
-		if k.reported != "" {
-			k.Log.Info("the certificate of the admission webhook can be kept again")
-		}
-		k.reported = ""
-		return
-	}
-	if err.Error() == k.reported {
-		return
-	}
-	k.reported = err.Error()
-	effect := "the last certificate is served"
+// effect is that of an error.
+func (k *Keeper) effect() string {
 	if k.served.Load() == nil {
-		effect = "API servers can't connect to the webhook"
+		return "API servers can't connect to the webhook"
 	}
-	k.Log.Error("cannot keep the certificate of the admission webhook", "error", err, "effect", effect)
+	return "the last certificate is served"
 }
 
 // look reads both objects and does the next thing that is to be done.
@@ -137,42 +99,14 @@ func (k *Keeper) report(err error) {
 // configuration, and the update of the version that was read here is refused.
 func (k *Keeper) look(ctx context.Context) error {
 	c, unread := k.readConfiguration(ctx)
-	secret, err := k.keepSecret(ctx, c)
+	secret, change, err := kept.Secret(ctx, k.Client, k.Secret, func(s *corev1.Secret) (string, error) { return k.change(s, c) })
+	if change != "" {
+		k.Log.Info("the certificate of the admission webhook is "+change, "secret", k.Secret)
+	}
 	if secret != nil && k.serve(secret) && c != nil {
 		err = errors.Join(err, c.trust(ctx, k, secret.Data[certgen.CAKey]))
 	}
 	return errors.Join(err, unread)
-}
-
-// keepSecret returns the Secret as it is after what had to be changed, or as it was, with
-// an error, if that was not possible.
-func (k *Keeper) keepSecret(ctx context.Context, c *configuration) (*corev1.Secret, error) {
-	secrets := k.Client.Secrets(k.Secret.Namespace)
-	was, err := secrets.Get(ctx, k.Secret.Name, metav1.GetOptions{})
-	missing := apierrors.IsNotFound(err)
-	if err != nil && !missing {
-		return nil, fmt.Errorf("read the Secret %s: %w", k.Secret, err)
-	}
-	changed := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: k.Secret.Namespace, Name: k.Secret.Name}}
-	if missing {
-		was = nil
-	} else {
-		changed = was.DeepCopy()
-	}
-	change, err := k.change(changed, c)
-	if err != nil || change == "" {
-		return was, err
-	}
-	if missing {
-		changed, err = secrets.Create(ctx, changed, metav1.CreateOptions{})
-	} else {
-		changed, err = secrets.Update(ctx, changed, metav1.UpdateOptions{})
-	}
-	if err != nil {
-		return was, fmt.Errorf("write the Secret %s: %w", k.Secret, err)
-	}
-	k.Log.Info("the certificate of the admission webhook is "+change, "secret", k.Secret)
-	return changed, nil
 }
 
 // serve serves the certificate of the Secret, if it has one.

@@ -19,6 +19,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/headgate/headgate/internal/admission/certgen"
+	"github.com/headgate/headgate/internal/cluster/kept"
 	"github.com/headgate/headgate/internal/test/clienttest"
 )
 
@@ -221,7 +222,7 @@ func TestStaleReplica(t *testing.T) {
 	}
 	f.renew()
 	f.look(b)
-	if err := c.trust(t.Context(), a, append(old, old...)); !isOvertaken(err) {
+	if err := c.trust(t.Context(), a, append(old, old...)); !kept.IsOvertaken(err) {
 		t.Errorf("the error is %v", err)
 	}
 	if bytes.Equal(f.bundle(), old) {

@@ -29,15 +29,15 @@ const (
 	promoted = "replaced by the new one"
 )
 
-// kept is what a Secret has, of that what can be used.
-type kept struct {
+// contents are what a Secret has, of that what can be used.
+type contents struct {
 	// current signs, and next will. They are nil if there is none.
 	current, next *link.Authority
 	older         []*x509.Certificate
 }
 
-func read(s *corev1.Secret, now time.Time) kept {
-	k := kept{
+func read(s *corev1.Secret, now time.Time) contents {
+	k := contents{
 		current: usable(s.Data[CertificateKey], s.Data[keyKey], now),
 		next:    usable(s.Data[nextCertificateKey], s.Data[nextKeyKey], now),
 	}
@@ -61,7 +61,7 @@ func usable(certificate, key []byte, now time.Time) *link.Authority {
 }
 
 // trusted are the certificates of all authorities.
-func (k kept) trusted() []*x509.Certificate {
+func (k contents) trusted() []*x509.Certificate {
 	var list []*x509.Certificate
 	for _, a := range []*link.Authority{k.current, k.next} {
 		if a != nil {
@@ -72,7 +72,7 @@ func (k kept) trusted() []*x509.Certificate {
 }
 
 // bundle is trusted in PEM.
-func (k kept) bundle() []byte { return link.EncodeCertificates(k.trusted()...) }
+func (k contents) bundle() []byte { return link.EncodeCertificates(k.trusted()...) }
 
 // change changes the Secret as far as that is to be done now, and says what it has done; nothing if it
 // is "".
@@ -110,7 +110,7 @@ func (k *Keeper) change(s *corev1.Secret, shown *configMap) (string, error) {
 }
 
 // promote has an authority sign.
-func promote(s *corev1.Secret, has kept, a *link.Authority) error {
+func promote(s *corev1.Secret, has contents, a *link.Authority) error {
 	key, err := a.Key()
 	if err != nil {
 		return err

@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/headgate/headgate/internal/cluster/kept"
 	"github.com/headgate/headgate/internal/test/clienttest"
 	"github.com/headgate/headgate/internal/unit/link"
 )
@@ -278,7 +279,7 @@ func TestStaleControl(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.look(b)
-	if err := a.publish(t.Context(), none, []byte("old")); !isOvertaken(err) {
+	if err := a.publish(t.Context(), none, []byte("old")); !kept.IsOvertaken(err) {
 		t.Errorf("created: %v", err)
 	}
 	shown, err := a.readConfigMap(t.Context())
@@ -287,7 +288,7 @@ func TestStaleControl(t *testing.T) {
 	}
 	f.renew()
 	f.look(b)
-	if err := a.publish(t.Context(), shown, []byte("old")); !isOvertaken(err) {
+	if err := a.publish(t.Context(), shown, []byte("old")); !kept.IsOvertaken(err) {
 		t.Errorf("updated: %v", err)
 	}
 	if n := len(f.published()); n != 2 {
