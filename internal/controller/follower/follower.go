@@ -16,6 +16,7 @@ import (
 
 	"github.com/headgate/headgate/internal/controller/edge"
 	"github.com/headgate/headgate/internal/controller/fakecertificate"
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/observe/tracker"
 	"github.com/headgate/headgate/internal/unit"
@@ -39,7 +40,11 @@ type Follower struct {
 	// refused are texts of the administrator that NGINX could not be reloaded with, and instead what it runs with.
 	refused, instead model.Snippets
 
+	here          here
+	wantDatabases func()
+
 	cuts  chan received
+	calls chan func(context.Context)
 	ended chan struct{}
 	// unpushed are cuts that were taken, and of which something was not pushed yet.
 	unpushed []chan<- error
@@ -55,9 +60,10 @@ type received struct {
 	done chan<- error
 }
 
-// New returns a Follower that has received nothing.
-func New(s edge.Settings) *Follower {
-	f := &Follower{log: s.Log, tracker: s.Tracker, resources: map[unit.Key]wire.Resource{}, rejected: map[unit.Key]error{}, cuts: make(chan received), ended: make(chan struct{})}
+// New returns a Follower that has received nothing. wantDatabases asks for the databases of where addresses are, which
+// SetDatabase gets. It must not block.
+func New(s edge.Settings, wantDatabases func()) *Follower {
+	f := &Follower{log: s.Log, wantDatabases: wantDatabases, tracker: s.Tracker, resources: map[unit.Key]wire.Resource{}, rejected: map[unit.Key]error{}, cuts: make(chan received), calls: make(chan func(context.Context)), ended: make(chan struct{})}
 	f.edge = edge.New(s, builder{f})
 	return f
 }
@@ -121,6 +127,8 @@ func (f *Follower) Run(ctx context.Context) error {
 	if f.generated, err = fakecertificate.New(time.Now()); err != nil {
 		return fmt.Errorf("make the default certificate: %w", err)
 	}
+	look := time.NewTicker(lookInterval)
+	defer look.Stop()
 	started := false
 	for {
 		select {
@@ -146,6 +154,12 @@ func (f *Follower) Run(ctx context.Context) error {
 			started = true
 		case event := <-f.edge.Events():
 			event(ctx)
+		case call := <-f.calls:
+			call(ctx)
+		case <-look.C:
+			if started {
+				f.lookAtAddresses(ctx)
+			}
 		}
 	}
 }
@@ -181,6 +195,7 @@ func (f *Follower) set(key unit.Key) {
 		return // They come with the units that refer to them.
 	}
 	built := unit.Built{Key: key}
+	var findings []finding.Finding
 	delete(f.rejected, key)
 	if r, found := f.resources[key]; found {
 		var err error
@@ -196,19 +211,20 @@ func (f *Follower) set(key unit.Key) {
 	switch m := built.Model.(type) {
 	case model.Globals:
 		f.profile, f.configured = m.Default, true
+		findings = f.localize(&m)
 		if f.refused.IsZero() || m.Process.Snippets != f.refused {
 			f.refused, f.instead = model.Snippets{}, model.Snippets{}
-			break
+		} else {
+			f.rejected[key] = errors.New("NGINX could not be reloaded with the administrator's texts: those before are used")
+			m.Process.Snippets = f.instead
 		}
-		f.rejected[key] = errors.New("NGINX could not be reloaded with the administrator's texts: those before are used")
-		m.Process.Snippets = f.instead
 		built.Model = m
 	case nil:
 		if key == unit.DefaultCertificateKey {
 			built.Model = f.generated
 		}
 	}
-	f.tracker.Update([]tracker.Part{{Owner: served(key), Findings: f.edge.Set(built)}})
+	f.tracker.Update([]tracker.Part{{Owner: served(key), Findings: append(findings, f.edge.Set(built)...)}})
 }
 
 // served owns findings about what becomes of a unit here.

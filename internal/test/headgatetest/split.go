@@ -45,7 +45,7 @@ func (g *Instance) startSplit(s edge.Settings, log *slog.Logger) *publisher.Publ
 	connection, err := grpc.NewClient("passthrough:control", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
 	must(g.t, err)
-	g.split.follower = follower.New(s)
+	g.split.follower = follower.New(s, func() {})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended, followed := make(chan error, 1), make(chan error, 1)
 	go func() { ended <- g.split.follower.Run(ctx) }()
