@@ -213,6 +213,20 @@ func (s *Store) forgetUntil(at uint64) {
 	}
 }
 
+// Regroup has readers that do not get everything begin again: what they get has changed.
+func (s *Store) Regroup() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for r := range s.readers {
+		if r.takes != nil {
+			r.late = true
+			delete(s.readers, r)
+		}
+	}
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
 // At is the version of the Store: it grows with each change.
 func (s *Store) At() uint64 {
 	s.mu.Lock()
@@ -282,8 +296,8 @@ type Cut struct {
 }
 
 // ErrLate means that a reader must begin again: it was away for so long that it is not known any more
-// what is gone meanwhile.
-var ErrLate = errors.New("the reader was too late")
+// what is gone meanwhile, or it gets other namespaces than before.
+var ErrLate = errors.New("the reader must begin again")
 
 // Next waits until something differs from what the reader has. The first one may be empty: then it
 // has everything.
