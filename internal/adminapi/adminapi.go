@@ -34,6 +34,8 @@ type Answers struct {
 	Codes   func() map[finding.Code]int
 	Explain Explain
 	Units   Units
+	// Edges are those of a control; nil if NGINX is here.
+	Edges func() []Edge
 	// Overview is nil if what it would show is not kept.
 	Overview *Overview
 }
@@ -75,6 +77,7 @@ func Handler(from Answers) http.Handler {
 	calls := map[string]http.HandlerFunc{
 		"/v1/findings": func(w http.ResponseWriter, r *http.Request) { showFindings(w, r, from) },
 		"/v1/explain":  func(w http.ResponseWriter, r *http.Request) { showExplanation(w, r, from.Explain) },
+		"/v1/edges":    func(w http.ResponseWriter, r *http.Request) { showEdges(w, r, from.Edges) },
 		"/v1/units":    func(w http.ResponseWriter, r *http.Request) { showUnits(w, r, from.Units) },
 	}
 	addOverview(calls, from)

@@ -47,6 +47,8 @@ type Publisher struct {
 	// changes.
 	at  uint64
 	has map[int64]uint64
+	// current and behind are the numbers of edges that have all changes, and that lack some.
+	current, behind atomic.Int64
 
 	events  event.Events
 	ready   atomic.Bool
@@ -215,13 +217,21 @@ func (p *Publisher) Gone(stream int64) {
 }
 
 func (p *Publisher) notePushed() {
+	behind := 0
 	for _, at := range p.has {
 		if at < p.at {
-			return
+			behind++
 		}
 	}
-	p.pushed(true, false)
+	p.behind.Store(int64(behind))
+	p.current.Store(int64(len(p.has) - behind))
+	if behind == 0 {
+		p.pushed(true, false)
+	}
 }
+
+// Edges are the numbers of edges that are connected: of those that have all changes, and of those that lack some.
+func (p *Publisher) Edges() (current, behind int64) { return p.current.Load(), p.behind.Load() }
 
 // Events are to be run between two changes.
 func (p *Publisher) Events() <-chan func(context.Context) { return p.events.Events() }

@@ -46,6 +46,14 @@ type Explanation struct {
 	Units []Unit `json:"units,omitempty"`
 	// DataPlane is the state of NGINX, or nil if it was not queried.
 	DataPlane *DataPlane `json:"data_plane,omitempty"`
+	// Edges are the states of the NGINX of each edge, if it is apart.
+	Edges []Edge `json:"edges,omitempty"`
+}
+
+// An Edge is an NGINX that is apart from the controller.
+type Edge struct {
+	Name string `json:"name"`
+	DataPlane
 }
 
 // A Request is the request, as NGINX reads it.

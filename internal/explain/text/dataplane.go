@@ -7,13 +7,19 @@ import (
 	"github.com/headgate/headgate/internal/explain/report"
 )
 
-// writeDataPlane prints the versions of units in the shared memory and the workers.
-func writeDataPlane(p *page, e *report.Explanation) {
-	d := e.DataPlane
-	if d == nil {
-		return
+// writeDataPlanes prints the state of each NGINX.
+func writeDataPlanes(p *page, e *report.Explanation) {
+	if e.DataPlane != nil {
+		writeDataPlane(p, "NGINX", *e.DataPlane)
 	}
-	p.section("NGINX")
+	for _, edge := range e.Edges {
+		writeDataPlane(p, "NGINX of the edge "+edge.Name, edge.DataPlane)
+	}
+}
+
+// writeDataPlane prints the versions of units in the shared memory and the workers.
+func writeDataPlane(p *page, title string, d report.DataPlane) {
+	p.section(title)
 	if d.Problem != "" {
 		p.line("%s", d.Problem)
 		return

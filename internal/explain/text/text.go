@@ -28,7 +28,7 @@ func Write(w io.Writer, e *report.Explanation, defaults bool) error {
 	writeBackends(p, e)
 	writeCertificate(p, e)
 	writeFindings(p, e)
-	writeDataPlane(p, e)
+	writeDataPlanes(p, e)
 	_, err := io.WriteString(w, p.text.String())
 	return err
 }
