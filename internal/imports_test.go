@@ -237,6 +237,8 @@ var knows = []struct {
 		},
 		"it has NGINX serve what was built: where that comes from is for its Builder",
 	},
+	{"internal/controller/groups", []string{"internal/source"}, "it says which edges get which namespaces: what these have is for others"},
+	{"internal/controller/reports", []string{"internal/dataplane", "internal/finding", "internal/unit"}, "it carries what edges say: who may, and who looks at it, is handed in"},
 	{
 		"internal/controller/publisher",
 		[]string{"internal/controller/event", "internal/finding", "internal/model", "internal/plan/stapling", "internal/unit", "internal/unit/publish", "internal/unit/wire"},
@@ -245,7 +247,7 @@ var knows = []struct {
 	{
 		"internal/controller/follower",
 		[]string{
-			"internal/controller/edge", "internal/controller/fakecertificate", "internal/finding", "internal/model", "internal/observe/tracker", "internal/unit",
+			"internal/controller/edge", "internal/controller/fakecertificate", "internal/feature", "internal/finding", "internal/model", "internal/model/geo", "internal/observe/tracker", "internal/unit",
 			"internal/unit/publish", "internal/unit/wire",
 		},
 		"it takes what a control publishes: how that comes is handed in, and what NGINX makes of it is for edge",
@@ -317,7 +319,7 @@ var forbidden = []struct {
 // actors are imported by the packages that may act, and by no others.
 var actors = map[string][]string{
 	"internal/nginx":             {"internal/controller/edge", "internal/controller/trial", "internal/command/release", "internal/command/run", "internal/test/headgatetest", "test/…", "bench"},
-	"internal/dataplane":         {"internal/controller/edge", "internal/controller/edge/worker", "internal/command/dbg", "internal/command/instance", "internal/command/run", "internal/test/headgatetest", "test/…", "bench"},
+	"internal/dataplane":         {"internal/controller/edge", "internal/controller/edge/worker", "internal/controller/reports", "internal/command/dbg", "internal/command/instance", "internal/command/run", "internal/test/headgatetest", "test/…", "bench"},
 	"internal/stream/socket":     {"internal/stream"},
 	"internal/stream":            {"internal/command/run", "test/…", "bench"},
 	"internal/command/pod":       {"cmd/kubectl-headgate"},

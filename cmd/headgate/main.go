@@ -69,6 +69,8 @@ func newController(build release.Build) *cobra.Command {
 	command := run.Command(build)
 	command.AddCommand(
 		certgen.Command(build),
+		run.Control(build),
+		run.Edge(build),
 		dbg.Command(explain.Command(build)),
 		explain.Command(build),
 		lint.Command(build),

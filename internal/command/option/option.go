@@ -40,6 +40,11 @@ type Options struct {
 	Profiler
 	// SyncRateLimit counts if its flag is set.
 	SyncRateLimit float32
+
+	// part is what runs: Control is only of a control, and Edge only of an edge.
+	part part
+	Control
+	Edge
 }
 
 // Add adds all flags.
@@ -91,11 +96,30 @@ func (o Options) Check() error {
 	}
 	return cmp.Or(
 		usage.NotNegative("shutdown-grace-period", o.ShutdownGracePeriod), usage.NotNegative("post-shutdown-grace-period", o.PostShutdownGracePeriod),
-		o.checkPortFlags(), o.checkStatus(), o.checkSelfSigned(o.ManifestsDir != ""), o.checkWebhook(), checkPorts(o.Listening()), o.checkLog(), o.checkMetrics(), o.checkLimitStore(), o.checkGeoIP(), o.checkDashboard(),
+		o.checkPart(), o.checkPortFlags(), o.checkStatus(), o.checkSelfSigned(o.ManifestsDir != ""), o.checkWebhook(), checkPorts(o.Listening()), o.checkLog(), o.checkMetrics(), o.checkLimitStore(), o.checkGeoIP(), o.checkDashboard(),
 	)
 }
 
-// Listening are the ports that Headgate listens on.
+// checkPart rejects what is wrong in the flags of a control or an edge.
+func (o Options) checkPart() error {
+	switch o.part {
+	case control:
+		return o.Control.check(o.ManifestsDir != "")
+	case edge:
+		return o.Edge.check()
+	}
+	return nil
+}
+
+// Listening are the ports that this process listens on.
 func (o Options) Listening() []PortFlag {
+	switch o.part {
+	case control:
+		// The address is checked already.
+		port, _ := portOf(o.EdgeAddress)
+		return slices.Concat([]PortFlag{{"edge-address", port}, {"healthz-port", o.HealthzPort}}, o.profilerPorts(), o.webhookPorts(), o.dashboardPorts())
+	case edge:
+		return slices.Concat(o.Ports.open(), o.profilerPorts())
+	}
 	return slices.Concat(o.Ports.open(), o.profilerPorts(), o.webhookPorts(), o.dashboardPorts())
 }

@@ -16,13 +16,12 @@ import (
 	"github.com/headgate/headgate/internal/adminapi/dashboard"
 	"github.com/headgate/headgate/internal/adminapi/overview"
 	"github.com/headgate/headgate/internal/controller"
-	"github.com/headgate/headgate/internal/dataplane"
+	"github.com/headgate/headgate/internal/controller/reports"
 	"github.com/headgate/headgate/internal/explain"
 	"github.com/headgate/headgate/internal/explain/report"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/observe/history"
-	"github.com/headgate/headgate/internal/observe/traffic"
 )
 
 // workersTimeout limits a look at NGINX's workers, and workersAge is how old one may be that is
@@ -35,22 +34,20 @@ const (
 // A watcher looks at a running controller and at NGINX, when a browser asks.
 type watcher struct {
 	controller *controller.Controller
-	// socket is that of the data plane.
-	socket string
-	still  adminapi.Status
+	workers    workers
+	still      adminapi.Status
 
-	mu     sync.Mutex
-	at     time.Time
-	found  []dataplane.Holding
-	failed error
+	mu    sync.Mutex
+	at    time.Time
+	found []reports.Answer
 }
 
 // overview is what the API shows; nil if nothing is kept.
-func (o program) overview(c *controller.Controller, socket, nginx string, table *overview.Table, log *history.Log, requests *traffic.Table) *adminapi.Overview {
+func (o program) overview(c *controller.Controller, workers workers, nginx string, table *overview.Table, log *history.Log, requests func() map[string]reports.Counts) *adminapi.Overview {
 	if table == nil {
 		return nil
 	}
-	w := &watcher{controller: c, socket: socket, still: adminapi.Status{Release: o.build.Version, NGINX: nginx, Started: time.Now(), Source: "cluster"}}
+	w := &watcher{controller: c, workers: workers, still: adminapi.Status{Release: o.build.Version, NGINX: nginx, Started: time.Now(), Source: "cluster"}}
 	if o.ManifestsDir != "" {
 		w.still.Source = "folder " + o.ManifestsDir
 	}
@@ -58,7 +55,7 @@ func (o program) overview(c *controller.Controller, socket, nginx string, table 
 	if requests != nil {
 		shown.Rates = overview.NewRates(func() map[string]overview.Counts {
 			totals := map[string]overview.Counts{}
-			for host, counts := range requests.HostRequests() {
+			for host, counts := range requests() {
 				totals[host] = counts
 			}
 			return totals
@@ -69,16 +66,15 @@ func (o program) overview(c *controller.Controller, socket, nginx string, table 
 
 // look asks all workers, unless that was done just now. Others get the result too, so it does not
 // end with the request of one.
-func (w *watcher) look(ctx context.Context) ([]dataplane.Holding, error) {
+func (w *watcher) look(ctx context.Context) []reports.Answer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if time.Since(w.at) > workersAge {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), workersTimeout)
 		defer cancel()
-		w.found, w.failed = dataplane.Holdings(ctx, w.socket, nil)
-		w.at = time.Now()
+		w.found, w.at = w.workers(ctx, nil), time.Now()
 	}
-	return w.found, w.failed
+	return w.found
 }
 
 func (w *watcher) status(ctx context.Context) adminapi.Status {
@@ -90,17 +86,21 @@ func (w *watcher) status(ctx context.Context) adminapi.Status {
 		s.Problem = err.Error()
 	}
 	s.Serving = s.Problem == ""
-	found, err := w.look(ctx)
-	if err != nil {
-		s.Serving, s.Problem = false, err.Error()
-	}
-	for _, h := range found {
-		s.Generation = max(s.Generation, h.State.Generation)
-		for _, accepting := range h.State.Accepting {
-			one := adminapi.Worker{PID: accepting.PID, Generation: accepting.Generation}
-			// A killed worker stays in the list.
-			if _, err := os.Stat("/proc/" + strconv.Itoa(one.PID)); err == nil && !slices.Contains(s.Workers, one) {
-				s.Workers = append(s.Workers, one)
+	for _, answer := range w.look(ctx) {
+		if answer.Edge != "" {
+			continue // GET /v1/edges has them.
+		}
+		if answer.Err != nil {
+			s.Serving, s.Problem = false, answer.Err.Error()
+		}
+		for _, h := range answer.Holdings {
+			s.Generation = max(s.Generation, h.State.Generation)
+			for _, accepting := range h.State.Accepting {
+				one := adminapi.Worker{PID: accepting.PID, Generation: accepting.Generation}
+				// A killed worker stays in the list.
+				if _, err := os.Stat("/proc/" + strconv.Itoa(one.PID)); err == nil && !slices.Contains(s.Workers, one) {
+					s.Workers = append(s.Workers, one)
+				}
 			}
 		}
 	}
@@ -108,23 +108,21 @@ func (w *watcher) status(ctx context.Context) adminapi.Status {
 	return s
 }
 
-// ejections are the endpoints that workers know to fail.
+// ejections are the endpoints that workers know to fail. The status says why there is nothing of an NGINX.
 func (w *watcher) ejections(ctx context.Context) []overview.Ejection {
 	var list []overview.Ejection
-	found, err := w.look(ctx)
-	if err != nil {
-		return nil // The status says why.
-	}
-	for _, h := range found {
-		for _, e := range h.State.Ejected {
-			why := "no connection can be made"
-			if e.Reason != "connect" {
-				why = "requests failed in a row"
+	for _, answer := range w.look(ctx) {
+		for _, h := range answer.Holdings {
+			for _, e := range h.State.Ejected {
+				why := "no connection can be made"
+				if e.Reason != "connect" {
+					why = "requests failed in a row"
+				}
+				list = append(list, overview.Ejection{
+					Backend: e.Backend, Endpoint: e.Endpoint, Avoided: e.Avoided,
+					Why: fmt.Sprintf("%s, since %s", why, time.Unix(e.Since, 0).UTC().Format(time.TimeOnly)),
+				})
 			}
-			list = append(list, overview.Ejection{
-				Backend: e.Backend, Endpoint: e.Endpoint, Avoided: e.Avoided,
-				Why: fmt.Sprintf("%s, since %s", why, time.Unix(e.Since, 0).UTC().Format(time.TimeOnly)),
-			})
 		}
 	}
 	return list

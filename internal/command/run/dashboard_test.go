@@ -32,10 +32,11 @@ func TestLook(t *testing.T) {
 	}()
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	w := &watcher{socket: socket}
+	w := &watcher{workers: workersHere(socket)}
 	for range 2 {
-		if found, err := w.look(gone); err != nil || len(found) != 1 || found[0].State.PID != 7 {
-			t.Errorf("%+v %v", found, err)
+		found := w.look(gone)
+		if len(found) != 1 || found[0].Err != nil || len(found[0].Holdings) != 1 || found[0].Holdings[0].State.PID != 7 {
+			t.Errorf("%+v", found)
 		}
 	}
 }

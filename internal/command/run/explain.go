@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/controller/reports"
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/explain"
 	"github.com/headgate/headgate/internal/explain/report"
@@ -19,8 +20,19 @@ type answerer struct {
 	inspect func(context.Context, func(controller.Snapshot)) error
 	// settings are those that do not change.
 	settings explain.Settings
-	// socket is that of the data plane.
-	socket string
+	// workers asks the workers of NGINX, here or of all edges.
+	workers workers
+}
+
+// workers asks the workers of NGINX, here or of all edges, for their state and the versions of units.
+type workers func(context.Context, []unit.Key) []reports.Answer
+
+// workersHere are those of the NGINX of a socket. The name of their edge is empty.
+func workersHere(socket string) workers {
+	return func(ctx context.Context, units []unit.Key) []reports.Answer {
+		found, err := dataplane.Holdings(ctx, socket, units)
+		return []reports.Answer{{Holdings: found, Err: err}}
+	}
 }
 
 // explain explains a request, with the state of its units in NGINX's workers. An
@@ -39,7 +51,13 @@ func (a answerer) explain(ctx context.Context, q explain.Query) (report.Explanat
 		return report.Explanation{}, err
 	}
 	if len(explanation.Units) > 0 {
-		explanation.DataPlane = a.holdings(ctx, explanation.Units)
+		for _, asked := range a.holdings(ctx, explanation.Units) {
+			if asked.Name == "" {
+				explanation.DataPlane = &asked.DataPlane
+			} else {
+				explanation.Edges = append(explanation.Edges, asked)
+			}
+		}
 	}
 	return explanation, nil
 }
@@ -50,18 +68,34 @@ func (a answerer) units(ctx context.Context, kind unit.Kind) (names []string, er
 	return names, err
 }
 
+// edgeTimeout bounds a look at the NGINX of edges: one may be gone.
+const edgeTimeout = 3 * time.Second
+
 // holdings queries the units in NGINX's workers.
-func (a answerer) holdings(ctx context.Context, units []report.Unit) *report.DataPlane {
+func (a answerer) holdings(ctx context.Context, units []report.Unit) (list []report.Edge) {
 	names := make([]unit.Key, len(units))
 	for i, u := range units {
 		names[i] = unit.Key{Kind: unit.Kind(u.Kind), Name: u.Name}
 	}
-	found, err := dataplane.Holdings(ctx, a.socket, names)
-	if err != nil {
-		return &report.DataPlane{Problem: err.Error()}
+	ctx, cancel := context.WithTimeout(ctx, edgeTimeout)
+	defer cancel()
+	for _, answer := range a.workers(ctx, names) {
+		list = append(list, report.Edge{Name: answer.Edge, DataPlane: dataPlane(answer, units)})
+	}
+	return list
+}
+
+// dataPlane is the state of one NGINX.
+func dataPlane(answer reports.Answer, units []report.Unit) report.DataPlane {
+	found := slices.DeleteFunc(answer.Holdings, func(h dataplane.Holding) bool { return len(h.Units) != len(units) })
+	switch {
+	case answer.Err != nil:
+		return report.DataPlane{Problem: answer.Err.Error()}
+	case len(found) == 0:
+		return report.DataPlane{Problem: "no worker of NGINX has answered"}
 	}
 	newest := slices.MaxFunc(found, func(a, b dataplane.Holding) int { return cmp.Compare(a.State.Revision, b.State.Revision) })
-	d := &report.DataPlane{Generation: newest.State.Generation, Loaded: newest.State.Loaded, Draining: newest.State.Draining}
+	d := report.DataPlane{Generation: newest.State.Generation, Loaded: newest.State.Loaded, Draining: newest.State.Draining}
 	for i, u := range units {
 		stored := newest.Units[i]
 		d.Units = append(d.Units, report.Stored{

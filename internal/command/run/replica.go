@@ -20,9 +20,12 @@ type replica struct {
 	end     context.CancelFunc
 }
 
+// newReplica returns one that takes part in no election.
+func newReplica() *replica { return &replica{leaving: make(chan struct{}), left: make(chan struct{})} }
+
 // replica returns a replica that does not take part in the election yet.
 func (o program) replica(from from, log *slog.Logger) (*replica, error) {
-	r := &replica{leaving: make(chan struct{}), left: make(chan struct{})}
+	r := newReplica()
 	if from.client == nil || o.DisableElection {
 		return r, nil
 	}

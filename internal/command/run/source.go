@@ -81,6 +81,7 @@ func (o program) sourceOf(objects store.Settings, findings *tracker.Tracker, m *
 		return o.folder(findings)
 	}
 	settings := o.Kube(objects, o.ownPod(log), o.WritesStatus())
+	settings.Namespaces = settings.Namespaces || o.EdgeGroups()
 	verbosity, modules := o.Verbosity()
 	if err := selection.ShareLog(log, verbosity, modules); err != nil {
 		return from{}, err

@@ -5,10 +5,13 @@
 package run
 
 import (
+	"context"
+	"log/slog"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/headgate/headgate/internal/command/instance"
 	"github.com/headgate/headgate/internal/command/option"
@@ -31,16 +34,40 @@ type program struct {
 // Command is the controller.
 func Command(build release.Build) *cobra.Command {
 	o := program{build: build}
+	command := o.command((*option.Options).Add, program.run)
+	command.Use, command.Short = "headgate", "An Ingress controller that runs NGINX and applies most changes without a reload"
+	command.Args = usage.OnlyCommands
+	return command
+}
+
+// Control is the controller without NGINX: edges serve what it builds.
+func Control(build release.Build) *cobra.Command {
+	o := program{build: build}
+	command := o.command((*option.Options).AddControl, program.run)
+	command.Use, command.Short = "control", "Run the controller without NGINX: edges serve what it reads from the cluster"
+	command.Long = command.Short + ".\n\nAll flags of headgate are flags of a control, too."
+	return command
+}
+
+// Edge runs NGINX for a control.
+func Edge(build release.Build) *cobra.Command {
+	o := program{build: build}
+	command := o.command((*option.Options).AddEdge, program.runEdge)
+	command.Use, command.Short = "edge", "Run NGINX for a control, without access to the cluster"
+	command.Long = command.Short + ".\n\nAll flags of headgate are flags of an edge, too. Those about the cluster have no effect."
+	return command
+}
+
+// command is one that serves with flags.
+func (o *program) command(add func(*option.Options, *pflag.FlagSet), run func(program, context.Context, *slog.Logger) error) *cobra.Command {
 	command := &cobra.Command{
-		Use:           "headgate",
-		Short:         "An Ingress controller that runs NGINX and applies most changes without a reload",
-		Args:          usage.OnlyCommands,
+		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		RunE:          func(command *cobra.Command, _ []string) error { return o.start(command) },
+		RunE:          func(command *cobra.Command, _ []string) error { return o.start(command, run) },
 	}
-	o.Add(command.Flags())
-	build.AddFlag(command)
+	add(&o.Options, command.Flags())
+	o.build.AddFlag(command)
 	usage.ExplainFlagErrors(command)
 	command.CompletionOptions.DisableDefaultCmd = true
 	return command
@@ -50,7 +77,7 @@ func Command(build release.Build) *cobra.Command {
 const LogTimeout = time.Second
 
 // start serves until the command's context ends.
-func (o program) start(command *cobra.Command) error {
+func (o program) start(command *cobra.Command, run func(program, context.Context, *slog.Logger) error) error {
 	f := command.Flags()
 	if !f.Changed("post-shutdown-grace-period") && o.ManifestsDir != "" {
 		// A folder has no load balancer that must notice the end.
@@ -72,7 +99,7 @@ func (o program) start(command *cobra.Command) error {
 	option.WarnLogFlags(f, log)
 	o.Objects.ReservedPorts = option.ReservedPorts(f)
 	o.timing = o.reloadTiming(f.Changed("sync-rate-limit"))
-	return o.run(command.Context(), log)
+	return run(o, command.Context(), log)
 }
 
 // reloadTiming is the timing of reloads, with --sync-rate-limit if it is set.
@@ -89,6 +116,9 @@ func (o program) reloadTiming(limited bool) edge.Timing {
 func (o program) makeRunDirectory() (string, error) {
 	if o.RunDir != "" {
 		return o.RunDir, nil
+	}
+	if o.IsControl() {
+		return rundir.MakeDefault("headgate-control")
 	}
 	return rundir.MakeDefault(instance.Name(o.HTTPPort, o.HTTPSPort))
 }

@@ -59,7 +59,7 @@ func (s Settings) needs() needs {
 		secrets:      in(corev1.GroupName, "secrets", listWatch, "to know when other Secrets that Ingresses name change", permission.NotReady),
 		configMaps: in(corev1.GroupName, "configmaps", listWatch, "to know the ConfigMaps that Ingresses and keys name, and when they change",
 			"ConfigMaps that Ingresses and keys name count as missing"),
-		namespaces: in(corev1.GroupName, "namespaces", listWatch, "to know the labels that --watch-namespace-selector selects by", permission.NotReady),
+		namespaces: in(corev1.GroupName, "namespaces", listWatch, "to know the labels that --watch-namespace-selector selects by, and the groups of edges", permission.NotReady),
 		namespace: in(corev1.GroupName, "namespaces", "get", "to check that the namespace to watch exists",
 			"the namespace is watched even if it does not exist"),
 		configMap: in(corev1.GroupName, "configmaps", listWatch, "to read the options in ConfigMap "+s.ConfigMap.String(), permission.NotReady),
