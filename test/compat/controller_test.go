@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -51,7 +52,13 @@ type controller struct {
 	dir            string
 	health         *http.Client
 
-	mu    sync.Mutex
+	mu sync.Mutex
+	// running are the processes: one, or a control and an edge.
+	running []*process
+}
+
+// A process is one of Headgate.
+type process struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
 }
@@ -82,6 +89,9 @@ func newController(t *testing.T) *controller {
 		t.Fatal(err)
 	}
 	c.cluster = shared.Start(t)
+	if isSplit() {
+		c.issue(t)
+	}
 	c.createObjects(t)
 	transport := c.cluster.Transport(healthz)
 	transport.DisableKeepAlives = true
@@ -145,17 +155,35 @@ func (c *controller) restart(flags []string) error {
 	if err := c.end(); err != nil {
 		return err
 	}
+	own := []string{"--run-dir", c.file("run")}
+	if isSplit() {
+		control, edge := c.halves()
+		if err := c.start(append(control, flags...)); err != nil {
+			return err
+		}
+		own = append(edge, own...)
+	}
+	if err := c.start(append(own, flags...)); err != nil {
+		return err
+	}
+	return c.awaitReady(flags)
+}
+
+// start starts a process with these flags in addition to its usual ones.
+func (c *controller) start(flags []string) error {
 	log, err := os.OpenFile(c.file("headgate.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	args := append([]string{
-		"--mount", "--propagation", "private", "sh", "-c", withNames, "sh", c.file("resolv.conf"),
-		c.program, "--kubeconfig", c.cluster.Kubeconfig(), "--run-dir", c.file("run"),
-		"--configmap", configMap, "--publish-status-address", "192.0.2.10",
+	args := []string{"--mount", "--propagation", "private", "sh", "-c", withNames, "sh", c.file("resolv.conf"), c.program}
+	if !strings.HasPrefix(flags[0], "-") {
+		args, flags = append(args, flags[0]), flags[1:]
+	}
+	args = append(append(args,
+		"--kubeconfig", c.cluster.Kubeconfig(), "--configmap", configMap, "--publish-status-address", "192.0.2.10",
 		"--controller-class", controllerClass, "--ingress-class", class, "--post-shutdown-grace-period", "0",
-	}, flags...)
+	), flags...)
 	// The controller outlives the request that asks for it.
 	cmd := c.cluster.Command(context.Background(), "unshare", args...)
 	cmd.Env = append(cmd.Env, "HEADGATE_NGINX="+c.nginx)
@@ -165,14 +193,14 @@ func (c *controller) restart(flags []string) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	ended := make(chan struct{})
+	p := &process{cmd: cmd, ended: make(chan struct{})}
 	go func() {
-		defer close(ended)
+		defer close(p.ended)
 		// cmd.ProcessState has the exit status.
 		_ = cmd.Wait()
 	}()
-	c.cmd, c.ended = cmd, ended
-	return c.awaitReady(flags)
+	c.running = append(c.running, p)
+	return nil
 }
 
 // awaitReady waits until the health check succeeds.
@@ -192,10 +220,12 @@ func (c *controller) awaitReady(flags []string) error {
 			}
 			err = errors.New(response.Status)
 		}
-		select {
-		case <-c.ended:
-			return fmt.Errorf("headgate ended: %v", c.cmd.ProcessState)
-		default:
+		for _, p := range c.running {
+			select {
+			case <-p.ended:
+				return fmt.Errorf("headgate ended: %v", p.cmd.ProcessState)
+			default:
+			}
 		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf("headgate is not ready: %w", err)
@@ -217,13 +247,29 @@ func (c *controller) awaitSynced() error {
 }
 
 func (c *controller) synced() (bool, error) {
-	response, err := c.health.Get("http://" + healthz + "/metrics")
+	if isSplit() {
+		// First the control: its edge has what it has taken then.
+		if synced, err := c.gauges(controlHealthz, "headgate_synced 1"); !synced {
+			return false, err
+		}
+	}
+	return c.gauges(healthz, "headgate_synced 1", "headgate_waiting_hosts 0")
+}
+
+// gauges reports whether metrics have these lines.
+func (c *controller) gauges(at string, lines ...string) (bool, error) {
+	response, err := c.health.Get("http://" + at + "/metrics")
 	if err != nil {
 		return false, err
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	return strings.Contains(string(text), "\nheadgate_synced 1\n") && strings.Contains(string(text), "\nheadgate_waiting_hosts 0\n"), err
+	for _, line := range lines {
+		if !strings.Contains(string(text), "\n"+line+"\n") {
+			return false, err
+		}
+	}
+	return true, err
 }
 
 func (c *controller) stop() error {
@@ -232,23 +278,28 @@ func (c *controller) stop() error {
 	return c.end()
 }
 
-// end ends the controller, if it runs.
+// end ends the controller, if it runs, that which has NGINX first.
 func (c *controller) end() error {
-	if c.cmd == nil {
-		return nil
+	var errs []error
+	for _, p := range slices.Backward(c.running) {
+		errs = append(errs, c.endProcess(p))
 	}
-	defer func() { c.cmd = nil }()
+	c.running = nil
+	return errors.Join(errs...)
+}
+
+func (c *controller) endProcess(p *process) error {
 	for _, limit := range []time.Duration{requestLimit, stopLimit} {
 		// The second signal ends NGINX at once. Without a process it has no effect.
-		_ = c.cmd.Process.Signal(syscall.SIGTERM)
+		_ = p.cmd.Process.Signal(syscall.SIGTERM)
 		select {
-		case <-c.ended:
+		case <-p.ended:
 			return nil
 		case <-time.After(limit):
 		}
 	}
-	_ = c.cmd.Process.Kill()
-	<-c.ended
+	_ = p.cmd.Process.Kill()
+	<-p.ended
 	return errors.Join(errors.New("headgate did not end on SIGTERM"), c.endOrphan())
 }
 

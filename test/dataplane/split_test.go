@@ -1,6 +1,7 @@
 package dataplane_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/headgate/headgate/internal/test/headgatetest"
@@ -24,6 +25,9 @@ func TestEdgeClosesWhatItCannotRead(t *testing.T) {
 	put(`{"Model":{"Name":"a.test","Namespace":"default","Routes":[],"Guard":{"Of":"a newer control"}}}`)
 	g.Get("a.test", "/").WantStatus(t, 503)
 	g.Get("b.test", "/").WantStatus(t, 200)
+	if !strings.Contains(g.Log.String(), "this edge does not understand what the control has") {
+		t.Error("there is no finding")
+	}
 	put(`{"Model":{"Name":"a.test","Namespace":"default","Routes":[]}}`)
 	g.Get("a.test", "/").WantStatus(t, 404)
 	// What the control builds next is served.

@@ -200,10 +200,12 @@ func (f *Follower) set(key unit.Key) {
 	if r, found := f.resources[key]; found {
 		var err error
 		if built, err = wire.Decode(key, r.Bytes, f.find); err != nil {
-			f.log.Error("a unit can't be served", "unit", key.String(), "error", err)
 			f.rejected[key] = err
 			var closes bool
-			if built, closes = f.closed(key); !closes {
+			built, closes = f.closed(key)
+			findings = append(findings, unread(key, err, closes))
+			if !closes {
+				f.tracker.Update([]tracker.Part{{Owner: served(key), Findings: findings}})
 				return
 			}
 		}
@@ -225,6 +227,18 @@ func (f *Follower) set(key unit.Key) {
 		}
 	}
 	f.tracker.Update([]tracker.Part{{Owner: served(key), Findings: append(findings, f.edge.Set(built)...)}})
+}
+
+// unread is the finding about a unit that is not understood here.
+func unread(key unit.Key, err error, closed bool) finding.Finding {
+	effect := "it stays as it was"
+	if closed {
+		effect = "it is closed: requests are answered 503, and ports are not open"
+	}
+	return finding.Finding{
+		Object: thisEdge, Field: key.String(), Code: finding.MissingCapability, Denies: closed,
+		Message: "this edge does not understand what the control has: both must be of the same release, or the next one (" + err.Error() + ")", Effect: effect,
+	}
 }
 
 // served owns findings about what becomes of a unit here.

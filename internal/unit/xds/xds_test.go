@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -19,6 +20,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/headgate/headgate/internal/unit"
 	"github.com/headgate/headgate/internal/unit/publish"
@@ -277,6 +279,15 @@ func TestOnlyItsNamespaces(t *testing.T) {
 	}
 }
 
+func node(t *testing.T, schema int) *core.Node {
+	t.Helper()
+	metadata, err := structpb.NewStruct(map[string]any{"schema": schema})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &core.Node{Metadata: metadata}
+}
+
 // Who is not known gets nothing, nor does an edge that lacks kinds, or has another schema.
 func TestWhoIsRefused(t *testing.T) {
 	c := start(t, nil)
@@ -286,8 +297,10 @@ func TestWhoIsRefused(t *testing.T) {
 		first *discovery.DeltaDiscoveryRequest
 		want  codes.Code
 	}{
-		"no name":   {"", &discovery.DeltaDiscoveryRequest{}, codes.PermissionDenied},
-		"no schema": {"a", &discovery.DeltaDiscoveryRequest{}, codes.FailedPrecondition},
+		"no name":          {"", &discovery.DeltaDiscoveryRequest{}, codes.PermissionDenied},
+		"no schema":        {"a", &discovery.DeltaDiscoveryRequest{}, codes.FailedPrecondition},
+		"a schema too new": {"a", &discovery.DeltaDiscoveryRequest{Node: node(t, xds.Schema+2)}, codes.FailedPrecondition},
+		"no types":         {"a", &discovery.DeltaDiscoveryRequest{Node: node(t, xds.Schema)}, codes.FailedPrecondition},
 	} {
 		ctx := t.Context()
 		if o.edge != "" {
