@@ -359,8 +359,8 @@ func (l *load) wantNoneLost(t *testing.T) {
 	}
 }
 
-// A wire is a connection to a control that can be cut, or held as a network does that drops everything.
-type wire struct {
+// A cable is a connection to a control that can be cut, or held as a network does that drops everything.
+type cable struct {
 	listener net.Listener
 	to       string
 	mu       sync.Mutex
@@ -369,12 +369,12 @@ type wire struct {
 	free chan struct{}
 }
 
-// wireTo passes connections on to an address.
-func wireTo(t *testing.T, to string) *wire {
+// cableTo passes connections on to an address.
+func cableTo(t *testing.T, to string) *cable {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	w := &wire{listener: listener, to: to, open: map[net.Conn]struct{}{}, free: make(chan struct{})}
+	w := &cable{listener: listener, to: to, open: map[net.Conn]struct{}{}, free: make(chan struct{})}
 	close(w.free)
 	go func() {
 		for {
@@ -393,15 +393,15 @@ func wireTo(t *testing.T, to string) *wire {
 }
 
 // lead has new connections go elsewhere.
-func (w *wire) lead(to string) {
+func (w *cable) lead(to string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.to = to
 }
 
-func (w *wire) address() string { return w.listener.Addr().String() }
+func (w *cable) address() string { return w.listener.Addr().String() }
 
-func (w *wire) pass(from net.Conn) {
+func (w *cable) pass(from net.Conn) {
 	defer from.Close()
 	w.wait()
 	w.mu.Lock()
@@ -425,7 +425,7 @@ func (w *wire) pass(from net.Conn) {
 	delete(w.open, to)
 }
 
-func (w *wire) copy(to, from net.Conn) {
+func (w *cable) copy(to, from net.Conn) {
 	defer to.Close()
 	defer from.Close()
 	buffer := make([]byte, 32<<10)
@@ -438,7 +438,7 @@ func (w *wire) copy(to, from net.Conn) {
 	}
 }
 
-func (w *wire) wait() {
+func (w *cable) wait() {
 	w.mu.Lock()
 	free := w.free
 	w.mu.Unlock()
@@ -446,20 +446,20 @@ func (w *wire) wait() {
 }
 
 // hold has nothing get through, on open connections too, until release.
-func (w *wire) hold() {
+func (w *cable) hold() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.free = make(chan struct{})
 }
 
-func (w *wire) release() {
+func (w *cable) release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	close(w.free)
 }
 
 // cut closes all connections.
-func (w *wire) cut() {
+func (w *cable) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for c := range w.open {
