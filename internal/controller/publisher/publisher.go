@@ -43,10 +43,11 @@ type Publisher struct {
 	shows map[unit.Key][]model.Certificate
 	users map[string]int
 
-	// at is the version of the Store after the last Apply, and has up to when the edge of each stream has all
-	// changes.
-	at  uint64
-	has map[int64]uint64
+	// at is the version of the Store after the last Apply, and edges are those of each stream.
+	at    uint64
+	edges map[int64]*connected
+	// again looks at them again when one has become slow.
+	again *time.Timer
 	// current and behind are the numbers of edges that have all changes, and that lack some.
 	current, behind atomic.Int64
 
@@ -56,17 +57,27 @@ type Publisher struct {
 	leaving atomic.Bool
 }
 
+// A connected edge is what is known of the edge of a stream.
+type connected struct {
+	// at is up to when it has all changes, and since when it lacks the next one; zero if it has all.
+	at    uint64
+	since time.Time
+}
+
+// slowAfter is how long an edge is waited for.
+const slowAfter = 10 * time.Second
+
 // New returns a Publisher that has published nothing.
 func New(store *publish.Store, log *slog.Logger) *Publisher {
 	return &Publisher{
 		store: store, log: log, pushed: func(bool, bool) {},
 		changes: map[unit.Key]publish.Change{}, expected: map[string]struct{}{}, waiting: map[unit.Key]waiting{},
-		names: map[unit.Kind]map[string]struct{}{}, shown: stapling.New(), shows: map[unit.Key][]model.Certificate{}, users: map[string]int{}, has: map[int64]uint64{},
+		names: map[unit.Kind]map[string]struct{}{}, shown: stapling.New(), shows: map[unit.Key][]model.Certificate{}, users: map[string]int{}, edges: map[int64]*connected{},
 		events: event.New(), serving: make(chan struct{}),
 	}
 }
 
-// Notify sets what is called when all edges that are there have everything.
+// Notify sets what is called when all edges that are there have everything, but for slow ones.
 func (p *Publisher) Notify(pushed func(all, held bool)) { p.pushed = pushed }
 
 // Set takes what was built, for the next Apply. A certificate that was generated is not published: each edge
@@ -194,7 +205,7 @@ func (p *Publisher) Apply(context.Context) {
 // Connected notes that an edge has opened a stream.
 func (p *Publisher) Connected(stream int64, edge string) {
 	p.log.Info("an edge has connected", "edge", edge, "stream", stream)
-	p.events.Post(func(context.Context) { p.has[stream] = 0 })
+	p.events.Post(func(context.Context) { p.edges[stream] = &connected{since: time.Now()} })
 }
 
 // Acknowledged notes that the edge of a stream has all changes up to a version of the Store.
@@ -203,31 +214,45 @@ func (p *Publisher) Acknowledged(stream int64, at uint64, rejected error) {
 		p.log.Error("an edge can't serve everything", "stream", stream, "error", rejected)
 	}
 	p.events.Post(func(context.Context) {
-		p.has[stream] = at
-		p.notePushed()
+		if e := p.edges[stream]; e != nil {
+			e.at, e.since = at, time.Time{}
+			p.notePushed()
+		}
 	})
 }
 
 // Gone notes the end of a stream.
 func (p *Publisher) Gone(stream int64) {
 	p.events.Post(func(context.Context) {
-		delete(p.has, stream)
+		delete(p.edges, stream)
 		p.notePushed()
 	})
 }
 
+// notePushed reports that all edges have everything, if they do. One that takes nothing for a while is not waited
+// for: the status of Ingresses would wait for it, too.
 func (p *Publisher) notePushed() {
-	behind := 0
-	for _, at := range p.has {
-		if at < p.at {
-			behind++
+	now, behind, wait := time.Now(), 0, time.Duration(0)
+	for _, e := range p.edges {
+		if e.at >= p.at {
+			continue
 		}
+		behind++
+		if e.since.IsZero() {
+			e.since = now
+		}
+		wait = max(wait, e.since.Add(slowAfter).Sub(now))
 	}
 	p.behind.Store(int64(behind))
-	p.current.Store(int64(len(p.has) - behind))
-	if behind == 0 {
+	p.current.Store(int64(len(p.edges) - behind))
+	if wait <= 0 {
 		p.pushed(true, false)
+		return
 	}
+	if p.again != nil {
+		p.again.Stop()
+	}
+	p.again = time.AfterFunc(wait, func() { p.events.Post(func(context.Context) { p.notePushed() }) })
 }
 
 // Edges are the numbers of edges that are connected: of those that have all changes, and of those that lack some.

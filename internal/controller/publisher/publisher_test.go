@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/headgate/headgate/internal/controller/publisher"
 	"github.com/headgate/headgate/internal/model"
@@ -116,6 +118,36 @@ func TestPushed(t *testing.T) {
 	if pushed != 1 {
 		t.Error("an edge that is gone is waited for")
 	}
+}
+
+// An edge that takes nothing is not waited for any longer than a while.
+func TestSlowEdgeIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, _ := start(t)
+		pushed := 0
+		p.Notify(func(bool, bool) { pushed++ })
+		p.Set(unit.Of(model.Host{Name: "a.test"}))
+		p.Apply(t.Context())
+		go p.Connected(1, "slow")
+		(<-p.Events())(t.Context())
+		go p.Acknowledged(1, 1, nil)
+		(<-p.Events())(t.Context())
+		pushed = 0
+		began := time.Now()
+		p.Set(unit.Of(model.Host{Name: "a.test", Namespace: "shop"}))
+		p.Apply(t.Context())
+		if pushed != 0 {
+			t.Error("the edge is not waited for")
+		}
+		(<-p.Events())(t.Context())
+		if took := time.Since(began); pushed != 1 || took != 10*time.Second {
+			t.Errorf("reported %d times, after %v: want once, after 10 s", pushed, took)
+		}
+		if current, behind := p.Edges(); current != 0 || behind != 1 {
+			t.Errorf("%d edges have everything, and %d do not", current, behind)
+		}
+		p.Run(t.Context())()
+	})
 }
 
 // A generated certificate stays here: each edge has its own.

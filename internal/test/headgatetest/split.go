@@ -7,7 +7,6 @@ import (
 	"os"
 	"sync/atomic"
 
-	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
@@ -37,11 +36,11 @@ func (g *Instance) startSplit(s edge.Settings, log *slog.Logger) *publisher.Publ
 	g.split = &split{store: publish.New()}
 	p := publisher.New(g.split.store, log)
 	server, listener := grpc.NewServer(grpc.MaxRecvMsgSize(xds.MaxMessage)), bufconn.Listen(1<<20)
-	discovery.RegisterAggregatedDiscoveryServiceServer(server, &xds.Server{
+	(&xds.Server{
 		Store:    g.split.store,
 		Identify: func(context.Context) (xds.Edge, error) { return xds.Edge{Name: "edge"}, nil },
 		Ready:    p.Ready, Streams: noted{p, &g.split.has},
-	})
+	}).Register(server)
 	connection, err := grpc.NewClient("passthrough:control", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
 	must(g.t, err)

@@ -7,8 +7,10 @@ import (
 	"io"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -38,6 +40,21 @@ type Server struct {
 	Streams Streams
 
 	streams atomic.Int64
+	// turns has room for those that say what they hold.
+	turns chan struct{}
+}
+
+const (
+	// atOnce is how many edges may say what they hold at the same time, since that is large; others wait. holdTimeout
+	// is how long one may take.
+	atOnce      = 8
+	holdTimeout = 30 * time.Second
+)
+
+// Register adds the service to a server.
+func (s *Server) Register(to grpc.ServiceRegistrar) {
+	s.turns = make(chan struct{}, atOnce)
+	discovery.RegisterAggregatedDiscoveryServiceServer(to, s)
 }
 
 // Streams get reports about streams, by their numbers. The methods may be called by several goroutines.
@@ -62,25 +79,17 @@ func (s *Server) DeltaAggregatedResources(stream Stream) error {
 	if !s.Ready() {
 		return status.Error(codes.Unavailable, "the control has not read everything yet")
 	}
-	held, err := subscriptions(stream)
+	reader, changes, err := s.first(stream, edge)
 	if err != nil {
 		return err
 	}
+	defer reader.Close()
 	number := s.streams.Add(1)
 	s.Streams.Connected(number, edge.Name)
 	defer s.Streams.Gone(number)
-	reader := s.Store.Reader(held, edge.Takes)
-	defer reader.Close()
 	to := sender{stream: stream}
 	answers := receive(stream)
 	for {
-		changes, err := reader.Next(stream.Context())
-		if errors.Is(err, publish.ErrLate) {
-			return status.Error(codes.Aborted, err.Error())
-		}
-		if err != nil {
-			return status.FromContextError(stream.Context().Err()).Err()
-		}
 		if err := to.cut(changes); err != nil {
 			return err
 		}
@@ -89,6 +98,49 @@ func (s *Server) DeltaAggregatedResources(stream Stream) error {
 			return err
 		}
 		s.Streams.Acknowledged(number, changes.At, rejected)
+		changes, err = reader.Next(stream.Context())
+		if errors.Is(err, publish.ErrLate) {
+			return status.Error(codes.Aborted, err.Error())
+		}
+		if err != nil {
+			return status.FromContextError(stream.Context().Err()).Err()
+		}
+	}
+}
+
+// first is the first cut for an edge, and a reader for the next ones, when it is the edge's turn.
+func (s *Server) first(stream Stream, edge Edge) (*publish.Reader, publish.Cut, error) {
+	select {
+	case s.turns <- struct{}{}:
+	case <-stream.Context().Done():
+		return nil, publish.Cut{}, status.FromContextError(stream.Context().Err()).Err()
+	}
+	type said struct {
+		held map[unit.Key]string
+		err  error
+	}
+	done := make(chan said, 1)
+	go func() {
+		held, err := subscriptions(stream)
+		done <- said{held, err}
+	}()
+	defer func() { <-s.turns }()
+	select {
+	case <-time.After(holdTimeout):
+		// The end of the stream ends what reads it.
+		return nil, publish.Cut{}, status.Errorf(codes.DeadlineExceeded, "the edge did not say within %v what it holds", holdTimeout)
+	case said := <-done:
+		if said.err != nil {
+			return nil, publish.Cut{}, said.err
+		}
+		reader := s.Store.Reader(said.held, edge.Takes)
+		// The first one comes at once, and what is held is not needed after it.
+		cut, err := reader.Next(stream.Context())
+		if err != nil {
+			reader.Close()
+			return nil, publish.Cut{}, status.Error(codes.Aborted, err.Error())
+		}
+		return reader, cut, nil
 	}
 }
 

@@ -64,7 +64,7 @@ func (c *control) Acknowledged(stream int64, _ uint64, err error) {
 
 func start(t *testing.T, takes func(string) bool) *control {
 	c := &control{Store: publish.New(), server: grpc.NewServer(grpc.MaxRecvMsgSize(xds.MaxMessage)), listener: bufconn.Listen(1 << 16), cuts: map[string]int{}, edges: map[int64]string{}}
-	discovery.RegisterAggregatedDiscoveryServiceServer(c.server, &xds.Server{
+	(&xds.Server{
 		Store: c.Store,
 		Identify: func(ctx context.Context) (xds.Edge, error) {
 			name := metadata.ValueFromIncomingContext(ctx, "edge")
@@ -74,7 +74,7 @@ func start(t *testing.T, takes func(string) bool) *control {
 			return xds.Edge{Name: name[0], Takes: takes}, nil
 		},
 		Ready: func() bool { return !c.loading.Load() }, Streams: c,
-	})
+	}).Register(c.server)
 	go func() { _ = c.server.Serve(c.listener) }()
 	t.Cleanup(c.server.Stop)
 	return c

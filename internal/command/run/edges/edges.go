@@ -10,7 +10,6 @@ import (
 	"net"
 	"time"
 
-	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/headgate/headgate/internal/adminapi"
@@ -42,14 +41,14 @@ func Listen(address string, settings link.ServerSettings, registry prometheus.Re
 	e := &Edges{Publisher: publisher.New(store, settings.Log), groups: groups.New(store.Regroup)}
 	settings.MaxMessage = xds.MaxMessage
 	e.server = link.NewServer(settings)
-	discovery.RegisterAggregatedDiscoveryServiceServer(e.server, &xds.Server{
+	(&xds.Server{
 		Store: store,
 		Identify: func(ctx context.Context) (xds.Edge, error) {
 			who, err := link.Peer(ctx)
 			return xds.Edge{Name: who.Name, Takes: e.groups.Takes(who.Group)}, err
 		},
 		Ready: e.Publisher.Ready, Streams: e.Publisher,
-	})
+	}).Register(e.server)
 	e.reports = reports.NewEdges(func(ctx context.Context) (name, group string, err error) {
 		who, err := link.Peer(ctx)
 		return who.Name, who.Group, err
