@@ -95,8 +95,8 @@ var knows = []struct {
 	{
 		"internal/command/rbac",
 		[]string{
-			"internal/admission/selfsigned", "internal/cluster/permission", "internal/command/option", "internal/command/selection",
-			"internal/observe/event", "internal/source/kube",
+			"internal/admission/selfsigned", "internal/cluster/authority", "internal/cluster/permission", "internal/command/option",
+			"internal/command/selection", "internal/command/usage", "internal/observe/event", "internal/source/kube",
 		},
 		"it adds up permissions by the flags: what is asked for is declared by those who ask",
 	},

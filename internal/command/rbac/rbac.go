@@ -13,24 +13,43 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/admission/selfsigned"
+	"github.com/headgate/headgate/internal/cluster/authority"
 	"github.com/headgate/headgate/internal/cluster/permission"
 	"github.com/headgate/headgate/internal/command/option"
 	"github.com/headgate/headgate/internal/command/selection"
+	"github.com/headgate/headgate/internal/command/usage"
 	"github.com/headgate/headgate/internal/observe/event"
 	"github.com/headgate/headgate/internal/source/kube"
 )
 
-// Command prints the roles that the controller needs with the same flags.
+// Command prints the roles that the controller needs with the same flags. What it runs is an argument, as it is one of
+// headgate.
 func Command() *cobra.Command {
+	command := printer((*option.Options).Add)
+	command.Use, command.Short = "rbac", "Print the minimal roles for Headgate with the given flags"
+	command.Args = usage.OnlyCommands
+	control := printer((*option.Options).AddControl)
+	control.Use, control.Short = "control", "Print the minimal roles for a control with the given flags"
+	control.Long = control.Short + ".\n\nAll flags of headgate are flags of a control, too."
+	edge := printer((*option.Options).AddEdge)
+	edge.Use, edge.Short = "edge", "Say that an edge needs no roles"
+	edge.RunE = func(*cobra.Command, []string) error {
+		return errors.New("an edge has no access to the cluster: it needs no roles")
+	}
+	command.AddCommand(control, edge)
+	return command
+}
+
+// printer prints roles for flags.
+func printer(add func(*option.Options, *pflag.FlagSet)) *cobra.Command {
 	var o option.Options
 	var to permission.Subject
 	command := &cobra.Command{
-		Use:   "rbac",
-		Short: "Print the minimal roles for Headgate with the given flags",
-		Args:  cobra.NoArgs,
+		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			list, err := permissions(o, to.Namespace)
 			if err != nil {
@@ -40,7 +59,7 @@ func Command() *cobra.Command {
 			return err
 		},
 	}
-	o.Add(command.Flags())
+	add(&o, command.Flags())
 	command.Flags().StringVar(&to.Namespace, "namespace", "headgate", "namespace that Headgate runs in")
 	command.Flags().StringVar(&to.Name, "service-account", "headgate", "ServiceAccount that Headgate runs as")
 	return command
@@ -59,10 +78,12 @@ func permissions(o option.Options, own string) ([]permission.Permission, error) 
 		return nil, err
 	}
 	var pod types.NamespacedName
-	if o.Topology {
+	if o.Topology && !o.IsControl() {
 		pod = types.NamespacedName{Namespace: own, Name: "its own"}
 	}
-	list := kube.Permissions(o.Kube(objects, pod, o.WritesStatus()))
+	settings := o.Kube(objects, pod, o.WritesStatus())
+	settings.Namespaces = settings.Namespaces || o.EdgeGroups()
+	list := kube.Permissions(settings)
 	namespaces := []string{o.WatchNamespace}
 	for _, configMap := range []types.NamespacedName{objects.ConfigMap, objects.TCPServices, objects.UDPServices} {
 		if configMap.Name != "" {
@@ -72,6 +93,10 @@ func permissions(o option.Options, own string) ([]permission.Permission, error) 
 	list = append(list, event.Permissions(own, namespaces...)...)
 	if o.WebhookSelfSigned {
 		list = append(list, selfsigned.Permissions(o.SelfSignedSettings(own))...)
+	}
+	if o.IsControl() && !o.CertificateFiles() {
+		list = append(list, authority.Permissions(authority.Settings{Name: o.Authority(own)})...)
+		list = append(list, authority.ReviewPermission())
 	}
 	if o.DisableElection {
 		return list, nil

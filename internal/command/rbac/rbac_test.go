@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +32,7 @@ func TestRoles(t *testing.T) {
 	for file, args := range map[string]string{
 		"cluster.yaml":   "--configmap headgate/headgate",
 		"namespace.yaml": "--configmap headgate/headgate --watch-namespace shop",
+		"control.yaml":   "control --configmap headgate/headgate",
 	} {
 		text, err := printRoles(t, strings.Fields(args)...)
 		if err != nil {
@@ -47,7 +49,10 @@ func TestRoles(t *testing.T) {
 			t.Errorf("%s is not what the code asks for (go test ./internal/command/rbac -run TestRoles -update writes it): %v", path, err)
 		}
 	}
-	for _, args := range []string{"--manifests-dir x", "--configmap x", "--watch-namespace a --watch-namespace-selector b=c"} {
+	for _, args := range []string{
+		"--manifests-dir x", "--configmap x", "--watch-namespace a --watch-namespace-selector b=c",
+		"control --edge-account x", "edge", "edge --control-address a:1", "--edge-account a/b",
+	} {
 		if _, err := printRoles(t, strings.Fields(args)...); err == nil {
 			t.Errorf("%q has roles", args)
 		}
@@ -83,6 +88,38 @@ func TestRolesOfWebhook(t *testing.T) {
 	for _, want := range []string{`namespace: "shop"`, `["pair"]`, `["hook"]`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is missing in\n%s", want, text)
+		}
+	}
+}
+
+// TestRolesOfControl: what edges need of a control is asked for by its flags.
+func TestRolesOfControl(t *testing.T) {
+	const (
+		secret     = "resources: [\"secrets\"]\n  resourceNames: [\"edges\"]\n  verbs: [get, update]"
+		configMap  = "resources: [\"configmaps\"]\n  resourceNames: [\"edges\"]\n  verbs: [get, update]"
+		reviews    = "resources: [\"tokenreviews\"]\n  verbs: [create]"
+		namespaces = "resources: [\"namespaces\"]\n  verbs: [list, watch]"
+		nodes      = "resources: [\"nodes\"]\n  verbs: [get]"
+		zones      = "resources: [\"nodes\"]\n  verbs: [get, list, watch]"
+		ofShop     = "namespace: \"shop\""
+	)
+	all := []string{secret, configMap, reviews, namespaces, nodes, zones, ofShop}
+	for args, want := range map[string][]string{
+		"--edge-authority=headgate/edges":                                                                                 {secret, configMap, reviews, nodes},
+		"--edge-authority=shop/edges":                                                                                     {secret, configMap, reviews, nodes, ofShop},
+		"--edge-authority=headgate/edges --enable-topology-aware-routing":                                                 {secret, configMap, reviews, nodes},
+		"--edge-authority=headgate/edges --edge-account=headgate/edge=group":                                              {secret, configMap, reviews, nodes, namespaces},
+		"--edge-certificate=c --edge-key=k --edge-ca=a":                                                                   {nodes},
+		"--edge-certificate=c --edge-key=k --edge-ca=a --publish-service=headgate/web --edge-account=headgate/edge=group": {namespaces},
+	} {
+		text, err := printRoles(t, append([]string{"control"}, strings.Fields(args)...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range all {
+			if got := strings.Contains(text, rule); got != slices.Contains(want, rule) {
+				t.Errorf("%q: %q is asked for: %v, in\n%s", args, rule, got, text)
+			}
 		}
 	}
 }
