@@ -133,10 +133,11 @@ type process struct {
 }
 
 // isController recognizes the program by its own name, and by the one in Deployments
-// of ingress-nginx. With a name as its first argument, it is another command.
+// of ingress-nginx. With another name than that of a part as its first argument, it is another command.
 func (p process) isController() bool {
 	isProgram := p.name == "headgate" || p.name == "nginx-ingress-c"
-	return isProgram && (p.argument == "" || strings.HasPrefix(p.argument, "-"))
+	isPart := p.argument == "control" || p.argument == "edge"
+	return isProgram && (p.argument == "" || strings.HasPrefix(p.argument, "-") || isPart)
 }
 
 // isChildOf reports whether one of the controllers is the parent of the process.

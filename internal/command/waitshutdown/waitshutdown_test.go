@@ -27,6 +27,7 @@ func TestParseProcess(t *testing.T) {
 func TestIsController(t *testing.T) {
 	for command, want := range map[string]bool{
 		"headgate": true, "headgate --configmap=a/b": true, "nginx-ingress-c": true, "nginx-ingress-c -v=2": true,
+		"headgate control": true, "headgate edge": true, "nginx-ingress-c edge": true, "edge": false, "headgate rbac": false,
 		"nginx": false, "wait-shutdown": false, "headgate wait-shutdown": false, "headgate explain": false, "dbg conf": false,
 	} {
 		name, argument, _ := strings.Cut(command, " ")
