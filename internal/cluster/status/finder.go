@@ -19,8 +19,8 @@ import (
 	"github.com/headgate/headgate/internal/cluster/client"
 )
 
-// An AddressSource is where addresses come from: the first of Addresses, Service
-// and Pod that is set.
+// An AddressSource is where addresses come from: the first of Addresses, Service,
+// Edges and Pod that is set.
 type AddressSource struct {
 	Addresses Addresses
 	// Service is a Service whose own addresses are used. It needs the verbs list
@@ -31,6 +31,9 @@ type AddressSource struct {
 	// on nodes. It is also used to find other replicas, with any source of addresses;
 	// without it, no other replicas are known.
 	Pod types.NamespacedName
+	// Edges are the ServiceAccounts of the pods that clients connect to, if those are not replicas of this process:
+	// the addresses are those of their nodes. It needs the verb list on the pods of their namespaces.
+	Edges []types.NamespacedName
 	// Internal selects the nodes' internal addresses, even if they have external
 	// ones.
 	Internal bool
@@ -38,7 +41,7 @@ type AddressSource struct {
 
 // Known reports whether there is a source.
 func (p AddressSource) Known() bool {
-	return len(p.Addresses) > 0 || p.Service.Name != "" || p.Pod.Name != ""
+	return len(p.Addresses) > 0 || p.Service.Name != "" || len(p.Edges) > 0 || p.Pod.Name != ""
 }
 
 // A finder finds the addresses, for one term.
@@ -96,8 +99,10 @@ func (f *finder) find(ctx context.Context) (Addresses, error) {
 		return f.source.Addresses, nil
 	case f.service != nil:
 		return f.ofService(ctx)
+	case len(f.source.Edges) > 0:
+		return f.ofNodes(ctx, f.edges, "of edges")
 	case f.source.Pod.Name != "":
-		return f.ofNodes(ctx)
+		return f.ofNodes(ctx, f.replicas, "with the labels of "+f.source.Pod.String())
 	}
 	return nil, errors.New("no addresses are configured")
 }
@@ -140,14 +145,14 @@ func serviceAddresses(service *corev1.Service) (Addresses, error) {
 	return nil, fmt.Errorf("the Service %s/%s is headless: it has no address", service.Namespace, service.Name)
 }
 
-// ofNodes returns one address of each node with a ready replica.
-func (f *finder) ofNodes(ctx context.Context) (Addresses, error) {
-	pods, err := f.replicas(ctx)
+// ofNodes returns one address of each node with a ready pod of a list. which is the list in words.
+func (f *finder) ofNodes(ctx context.Context, list func(context.Context) ([]corev1.Pod, error), which string) (Addresses, error) {
+	pods, err := list(ctx)
 	if err != nil {
 		return nil, err
 	}
 	nodes := map[string]bool{}
-	var list []address
+	var found []address
 	for _, pod := range pods {
 		if !isReady(&pod) || nodes[pod.Spec.NodeName] {
 			continue
@@ -158,14 +163,14 @@ func (f *finder) ofNodes(ctx context.Context) (Addresses, error) {
 			return nil, fmt.Errorf("read the node of pod %s: %w", pod.Name, err)
 		}
 		if ip := nodeAddress(node, f.source.Internal); ip != "" {
-			list = append(list, address{ip: ip})
+			found = append(found, address{ip: ip})
 		}
 	}
-	if len(list) == 0 {
-		// This pod runs, and it or another one is about to become ready.
-		return nil, fmt.Errorf("none of %d pods with the labels of %s is ready on a node with an address", len(pods), f.source.Pod)
+	if len(found) == 0 {
+		// This pod or an edge runs, and it or another one is about to become ready.
+		return nil, fmt.Errorf("none of %d pods %s is ready on a node with an address", len(pods), which)
 	}
-	return newAddresses(list), nil
+	return newAddresses(found), nil
 }
 
 func isReady(pod *corev1.Pod) bool {
@@ -189,17 +194,44 @@ func nodeAddress(node *corev1.Node, internal bool) string {
 	return ""
 }
 
-// others reports whether there are other replicas: more than one address, or
+// others reports whether there are other replicas: an edge, or more than one address if no pods are known as edges, or
 // another pod of the same application.
 func (f *finder) others(ctx context.Context) (bool, error) {
-	found, err := f.find(ctx)
-	if err != nil || len(found) > 1 || f.source.Pod.Name == "" {
-		return len(found) > 1, err
+	found, err := f.clientsConnect(ctx)
+	if err != nil || found || f.source.Pod.Name == "" {
+		return found, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
 	pods, err := f.replicas(ctx)
 	return len(pods) > 1, err
+}
+
+// clientsConnect reports whether clients connect to others than this process, as far as is known without its replicas.
+func (f *finder) clientsConnect(ctx context.Context) (bool, error) {
+	if len(f.source.Edges) == 0 {
+		found, err := f.find(ctx)
+		return len(found) > 1, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	defer cancel()
+	pods, err := f.edges(ctx)
+	return len(pods) > 0, err
+}
+
+// edges returns the pods that clients connect to.
+func (f *finder) edges(ctx context.Context) ([]corev1.Pod, error) {
+	var all []corev1.Pod
+	for _, account := range f.source.Edges {
+		pods, err := f.client.Pods(account.Namespace).List(ctx, metav1.ListOptions{
+			FieldSelector: fields.OneTermEqualSelector("spec.serviceAccountName", account.Name).String(),
+		})
+		if err != nil {
+			return nil, fmt.Errorf("list the pods of the ServiceAccount %s: %w", account, err)
+		}
+		all = append(all, pods.Items...)
+	}
+	return all, nil
 }
 
 // ofVersion are labels that differ between pods of one application. Charts give pods those of

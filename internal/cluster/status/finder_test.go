@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
@@ -114,18 +115,24 @@ func node(name string, addresses ...string) *corev1.Node {
 	return n
 }
 
-// selecting makes the fake apply a selector by name, which it ignores.
+// selecting makes the fake apply the selectors of fields, which it ignores.
 func selecting(cluster *fake.Clientset) *fake.Clientset {
 	cluster.PrependReactor("list", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		name, exact := action.(clienttesting.ListAction).GetListRestrictions().Fields.RequiresExactMatch("metadata.name")
-		if !exact {
+		restrictions := action.(clienttesting.ListAction).GetListRestrictions()
+		if restrictions.Fields.Empty() {
 			return false, nil, nil
 		}
-		one, err := cluster.Tracker().Get(corev1.SchemeGroupVersion.WithResource("pods"), action.GetNamespace(), name)
+		all, err := cluster.Tracker().List(corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithKind("Pod"), action.GetNamespace())
 		if err != nil {
-			return true, &corev1.PodList{}, nil
+			return true, nil, err
 		}
-		return true, &corev1.PodList{Items: []corev1.Pod{*one.(*corev1.Pod)}}, nil
+		var list corev1.PodList
+		for _, p := range all.(*corev1.PodList).Items {
+			if restrictions.Fields.Matches(fields.Set{"metadata.name": p.Name, "spec.serviceAccountName": p.Spec.ServiceAccountName}) {
+				list.Items = append(list.Items, p)
+			}
+		}
+		return true, &list, nil
 	})
 	return cluster
 }
@@ -175,6 +182,48 @@ func TestNodeAddresses(t *testing.T) {
 		}
 		if !strings.HasPrefix(got, c.others) {
 			t.Errorf("%s: other replicas: %s, want %s", c.about, got, c.others)
+		}
+	}
+}
+
+// edge is a pod of an edge.
+func edge(namespace, name, account, node string, ready bool) *corev1.Pod {
+	p := pod(name, node, ready, "app=edge")
+	p.Namespace, p.Spec.ServiceAccountName = namespace, account
+	return p
+}
+
+// TestEdges: with edges apart, addresses are those of their nodes, and there are others while there is one of them.
+func TestEdges(t *testing.T) {
+	itself := types.NamespacedName{Namespace: "headgate", Name: "self"}
+	accounts := []types.NamespacedName{{Namespace: "headgate", Name: "edge"}, {Namespace: "shop", Name: "edge"}}
+	objects := []runtime.Object{
+		node("a", "InternalIP=10.0.0.1", "ExternalIP=192.0.2.1"), node("b", "InternalIP=10.0.0.2"), node("c", "InternalIP=10.0.0.3"),
+		pod("self", "c", true, "app=headgate"),
+	}
+	const missing = "none of 0 pods of edges is ready"
+	for _, c := range []struct {
+		about        string
+		pods         []runtime.Object
+		service      types.NamespacedName
+		want, others string
+	}{
+		{"of two accounts", []runtime.Object{edge("headgate", "one", "edge", "a", true), edge("shop", "two", "edge", "b", true)}, types.NamespacedName{}, "10.0.0.2,192.0.2.1", "true"},
+		{"not ready", []runtime.Object{edge("headgate", "one", "edge", "a", true), edge("headgate", "two", "edge", "b", false)}, types.NamespacedName{}, "192.0.2.1", "true"},
+		{"of other accounts", []runtime.Object{edge("headgate", "one", "default", "a", true), edge("other", "two", "edge", "b", true)}, types.NamespacedName{}, missing, "false"},
+		{"no edge", nil, types.NamespacedName{}, missing, "false"},
+		{"no edge, but a control", []runtime.Object{pod("other", "b", true, "app=headgate")}, types.NamespacedName{}, missing, "true"},
+		{"no edge, and a Service", nil, publish, "10.96.0.1", "false"},
+		{"an edge, and a Service", []runtime.Object{edge("shop", "one", "edge", "a", false)}, publish, "10.96.0.1", "true"},
+	} {
+		cluster := selecting(fake.NewClientset(append(append(objects, service(corev1.ServiceTypeClusterIP, nil)), c.pods...)...))
+		f := newFinder(clienttest.Of(cluster), AddressSource{Service: c.service, Edges: accounts, Pod: itself})
+		if got := found(t, f); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.about, got, c.want)
+		}
+		others, err := f.others(t.Context())
+		if got := fmt.Sprint(others); err != nil || got != c.others {
+			t.Errorf("%s: other replicas: %s, %v, want %s", c.about, got, err, c.others)
 		}
 	}
 }

@@ -337,6 +337,7 @@ func TestFailuresBackOff(t *testing.T) {
 func TestLeave(t *testing.T) {
 	self := types.NamespacedName{Namespace: "headgate", Name: "self"}
 	alone := []runtime.Object{pod("self", "a", true, "app=headgate")}
+	edges := []types.NamespacedName{{Namespace: "headgate", Name: "edge"}}
 	for _, c := range []struct {
 		about    string
 		settings Settings
@@ -351,6 +352,11 @@ func TestLeave(t *testing.T) {
 			append(alone, pod("other", "a", false, "app=headgate")), "",
 		},
 		{"no pod", Settings{Clear: true, Source: AddressSource{Pod: self, Addresses: given("192.0.2.1")}}, nil, ""},
+		{
+			"an edge", Settings{Clear: true, Source: AddressSource{Pod: self, Edges: edges, Addresses: given("192.0.2.1")}},
+			append(alone, edge("headgate", "one", "edge", "a", false)), "",
+		},
+		{"no edge", Settings{Clear: true, Source: AddressSource{Pod: self, Edges: edges, Addresses: given("192.0.2.1", "192.0.2.2")}}, alone, "one= two="},
 		{"several addresses", Settings{Clear: true, Source: AddressSource{Addresses: given("192.0.2.1", "192.0.2.2")}}, nil, ""},
 	} {
 		b := newFixture(t, c.settings, c.objects...)

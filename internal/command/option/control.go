@@ -1,9 +1,12 @@
 package option
 
 import (
+	"cmp"
 	"errors"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -115,6 +118,17 @@ func (o Control) accounts(own string) (map[types.NamespacedName]string, error) {
 		accounts[account] = group
 	}
 	return accounts, nil
+}
+
+// EdgeAccounts are the ServiceAccounts of the edges of a control, sorted; own is the namespace of this process. There are
+// none of what is no control.
+func (o Options) EdgeAccounts(own string) []types.NamespacedName {
+	if o.part != control {
+		return nil
+	}
+	return slices.SortedFunc(maps.Keys(o.Accounts(own)), func(a, b types.NamespacedName) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 }
 
 // Edge are the flags of an edge, besides those of the controller.

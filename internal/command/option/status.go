@@ -30,9 +30,9 @@ type Status struct {
 
 func (o *Status) addStatusFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.UpdateStatus, "update-status", true, "write the addresses of Headgate into the status of Ingresses")
-	f.BoolVar(&o.UpdateStatusOnShutdown, "update-status-on-shutdown", true, "remove the addresses when the last replica ends")
+	f.BoolVar(&o.UpdateStatusOnShutdown, "update-status-on-shutdown", true, "remove the addresses when the last replica ends; a control leaves them while there are Pods of edges")
 	f.IntVar(&o.statusUpdateInterval, "status-update-interval", 60, "seconds between checks for changes of the status by other clients, and of the nodes' addresses; at least 5")
-	f.StringVar(&o.PublishService, "publish-service", "", "NAMESPACE/NAME of the Service with the addresses for Ingresses (default: the addresses of the nodes of Headgate's pods)")
+	f.StringVar(&o.PublishService, "publish-service", "", "NAMESPACE/NAME of the Service with the addresses for Ingresses (default: the addresses of the nodes of Headgate's pods, or of the edges of a control)")
 	f.StringVar(&o.PublishAddresses, "publish-status-address", "", "addresses for Ingresses: IP addresses and DNS names, separated by commas")
 	f.BoolVar(&o.nodeInternalIP, "report-node-internal-ip-address", false, "use the nodes' internal addresses even if they have external ones")
 	f.StringVar(&o.ElectionID, "election-id", "ingress-controller-leader", "name of the Lease for the election of the leader")

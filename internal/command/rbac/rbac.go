@@ -7,6 +7,7 @@ package rbac
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -122,10 +123,10 @@ func StatusPermissions(o option.Options, own string) []permission.Permission {
 		},
 	}
 	fromNodes := o.PublishService == "" && o.PublishAddresses == ""
-	if fromNodes || o.UpdateStatusOnShutdown {
+	for _, namespace := range podsIn(o, own, fromNodes) {
 		list = append(list, permission.Permission{
-			Resource: "pods", Group: corev1.GroupName, Namespace: own, Verbs: "list",
-			Need: "to find the replicas and their Nodes", Without: "the last replica does not remove the addresses from the status of Ingresses, and the addresses of Nodes are not written into it",
+			Resource: "pods", Group: corev1.GroupName, Namespace: namespace, Verbs: "list",
+			Need: "to find the replicas and edges, and their Nodes", Without: "the last replica does not remove the addresses from the status of Ingresses, and the addresses of Nodes are not written into it",
 		})
 	}
 	switch service, err := selection.ObjectName("publish-service", o.PublishService); {
@@ -141,6 +142,21 @@ func StatusPermissions(o option.Options, own string) []permission.Permission {
 		})
 	}
 	return list
+}
+
+// podsIn are the namespaces whose Pods are read: for their Nodes, or at the end.
+func podsIn(o option.Options, own string, nodes bool) (namespaces []string) {
+	if !nodes && !o.UpdateStatusOnShutdown {
+		return nil
+	}
+	for _, account := range o.EdgeAccounts(own) {
+		namespaces = append(namespaces, account.Namespace)
+	}
+	if !o.IsControl() || o.UpdateStatusOnShutdown {
+		namespaces = append(namespaces, own)
+	}
+	slices.Sort(namespaces)
+	return slices.Compact(namespaces)
 }
 
 // ElectionPermissions are for the Lease of the leader election.

@@ -105,12 +105,14 @@ func TestRolesOfControl(t *testing.T) {
 	)
 	all := []string{secret, configMap, reviews, namespaces, nodes, zones, ofShop}
 	for args, want := range map[string][]string{
-		"--edge-authority=headgate/edges":                                                                                 {secret, configMap, reviews, nodes},
-		"--edge-authority=shop/edges":                                                                                     {secret, configMap, reviews, nodes, ofShop},
-		"--edge-authority=headgate/edges --enable-topology-aware-routing":                                                 {secret, configMap, reviews, nodes},
-		"--edge-authority=headgate/edges --edge-account=headgate/edge=group":                                              {secret, configMap, reviews, nodes, namespaces},
-		"--edge-certificate=c --edge-key=k --edge-ca=a":                                                                   {nodes},
-		"--edge-certificate=c --edge-key=k --edge-ca=a --publish-service=headgate/web --edge-account=headgate/edge=group": {namespaces},
+		"--edge-authority=headgate/edges":                                 {secret, configMap, reviews, nodes},
+		"--edge-authority=shop/edges":                                     {secret, configMap, reviews, nodes, ofShop},
+		"--edge-authority=headgate/edges --enable-topology-aware-routing": {secret, configMap, reviews, nodes},
+		"--edge-authority=headgate/edges --edge-account=shop/edge":        {secret, configMap, reviews, nodes, ofShop},
+		"--edge-authority=headgate/edges --edge-account=shop/edge --publish-service=headgate/web --update-status-on-shutdown=false": {secret, configMap, reviews},
+		"--edge-authority=headgate/edges --edge-account=headgate/edge=group":                                                        {secret, configMap, reviews, nodes, namespaces},
+		"--edge-certificate=c --edge-key=k --edge-ca=a":                                                                             {nodes},
+		"--edge-certificate=c --edge-key=k --edge-ca=a --publish-service=headgate/web --edge-account=headgate/edge=group":           {namespaces},
 	} {
 		text, err := printRoles(t, append([]string{"control"}, strings.Fields(args)...)...)
 		if err != nil {

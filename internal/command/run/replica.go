@@ -44,6 +44,7 @@ func (o program) replica(from from, log *slog.Logger) (*replica, error) {
 	if err != nil {
 		return nil, err
 	}
+	place.Edges = o.EdgeAccounts(namespace)
 	if !place.Known() {
 		log.Warn("the status of Ingresses is not written: no addresses are configured",
 			"allowed", "--publish-service, --publish-status-address, or the environment variables POD_NAME and POD_NAMESPACE with Headgate's Pod")

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -34,6 +35,9 @@ func TestReplicaPermissions(t *testing.T) {
 		"no status":           func(o *program) { o.UpdateStatus = false },
 		"addresses that stay": func(o *program) { o.PublishAddresses, o.UpdateStatusOnShutdown = "192.0.2.1", false },
 		"Nodes' that stay":    func(o *program) { o.UpdateStatusOnShutdown, o.ElectionID = false, "other" },
+		"edges' Nodes":        control("--edge-account=edges/edge"),
+		"edges' that stay":    control("--edge-account=edges/edge --update-status-on-shutdown=false"),
+		"without edges":       control("--edge-account=none/edge --publish-status-address=192.0.2.1"),
 	} {
 		t.Run(about, func(t *testing.T) {
 			o := program{Options: option.Options{Status: option.Status{
@@ -64,6 +68,16 @@ func TestReplicaPermissions(t *testing.T) {
 	}
 }
 
+// control makes a program a control with flags.
+func control(flags string) func(*program) {
+	return func(o *program) {
+		f := pflag.NewFlagSet("", pflag.PanicOnError)
+		o.AddControl(f)
+		// It panics.
+		_ = f.Parse(append(strings.Fields(flags), "--election-id=leader", "--election-ttl=2s", "--kube-api-qps=1000"))
+	}
+}
+
 // leadAndLeave makes a replica lead, write the status of an Ingress, renew its Lease
 // and leave. It returns the requests.
 func (o program) leadAndLeave(t *testing.T) []clienttesting.Action {
@@ -75,13 +89,7 @@ func (o program) leadAndLeave(t *testing.T) []clienttesting.Action {
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}, Status: corev1.NodeStatus{
 			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.3"}},
 		}},
-		&corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "headgate", Name: "self", Labels: map[string]string{"app": "headgate"}},
-			Spec:       corev1.PodSpec{NodeName: "node"},
-			Status: corev1.PodStatus{
-				Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
-			},
-		},
+		readyPod("headgate", "self"), readyPod("edges", "edge"),
 	)
 	r, err := o.replica(from{client: clienttest.Of(cluster)}, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if err != nil {
@@ -107,6 +115,16 @@ func (o program) leadAndLeave(t *testing.T) []clienttesting.Action {
 	}
 	<-r.leave(t.Context())
 	return cluster.Actions()
+}
+
+func readyPod(namespace, name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": "headgate"}},
+		Spec:       corev1.PodSpec{NodeName: "node"},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+		},
+	}
 }
 
 // declares finds the permission for a request.
