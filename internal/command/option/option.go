@@ -54,7 +54,7 @@ func (o *Options) Add(f *pflag.FlagSet) {
 	f.StringVar(&o.RunDir, "run-dir", "", "directory that NGINX runs in (default: headgate-HTTPPORT-HTTPSPORT in /run for root, in $XDG_RUNTIME_DIR for others, otherwise a directory in the system's temporary directory)")
 	o.addPortFlags(f)
 	o.Flags.Add(f)
-	f.BoolVar(&o.Topology, "enable-topology-aware-routing", false, "prefer endpoints with a hint for the zone of Headgate's Node, if a Service requests it (needs POD_NAME and POD_NAMESPACE; without effect in a folder)")
+	f.BoolVar(&o.Topology, "enable-topology-aware-routing", false, "prefer endpoints with a hint for the zone of Headgate's Node, if a Service requests it (needs POD_NAME and POD_NAMESPACE; without effect in a folder, and in a control)")
 	f.BoolVar(&o.Objects.CompleteChains, "enable-ssl-chain-completion", false, "fetch issuers' certificates that are missing in tls.crt from the URLs in the certificates")
 	o.addStatusFlags(f)
 	f.BoolVar(&o.DisableSyncEvents, "disable-sync-events", false, "don't write Events for Ingresses that are applied")

@@ -49,3 +49,18 @@ func TestOwnPod(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnPodOfControl: a control ignores topology hints, and says so.
+func TestOwnPodOfControl(t *testing.T) {
+	t.Setenv("POD_NAMESPACE", "headgate")
+	t.Setenv("POD_NAME", "here")
+	for flags, warns := range map[string]bool{"": false, "--enable-topology-aware-routing": true} {
+		var o program
+		control(flags)(&o)
+		var log bytes.Buffer
+		got := o.ownPod(slog.New(slog.NewTextHandler(&log, nil)))
+		if got.Name != "" || strings.Contains(log.String(), "has no effect in a control") != warns {
+			t.Errorf("%q: got %s, log %q", flags, got, log.String())
+		}
+	}
+}

@@ -117,9 +117,15 @@ func (o program) warnWithoutPod(log *slog.Logger) {
 	}
 }
 
-// ownPod is the Pod of this process, if its zone is needed.
+// ownPod is the Pod of this process, if its zone is needed. That of a control is not: clients connect to edges, whose zones
+// it does not know.
 func (o program) ownPod(log *slog.Logger) types.NamespacedName {
 	if !o.Topology {
+		return types.NamespacedName{}
+	}
+	if o.IsControl() {
+		log.Warn("--enable-topology-aware-routing has no effect in a control, as it does not know the zones of edges",
+			"effect", "topology hints are ignored")
 		return types.NamespacedName{}
 	}
 	pod := knownPod()
