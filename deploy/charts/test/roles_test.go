@@ -5,7 +5,6 @@ import (
 	"maps"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -106,46 +105,15 @@ func readerOf(t *testing.T, r rendered) appsv1.Deployment {
 	return controllerOf(t, r)
 }
 
-// ofEdges are the flags of a control about edges, which `headgate rbac` does not know, and what they need in the
-// namespace of the release and in the cluster. Once it knows them, needed passes all flags, and this is not needed.
-var ofEdges = regexp.MustCompile(`^--edge-(address|authority|account|certificate|key|ca)=(.*)$`)
-
-// neededForEdges is what a control needs because of these flags.
-func neededForEdges(namespace string, args []string) []grant {
-	groups := false
-	var list []grant
-	for _, arg := range args {
-		flag := ofEdges.FindStringSubmatch(arg)
-		switch {
-		case flag == nil:
-		case flag[1] == "authority":
-			list = append(list, grant{"", "authentication.k8s.io", "tokenreviews", "", "create"})
-			_, name, _ := strings.Cut(flag[2], "/")
-			for _, resource := range []string{"secrets", "configmaps"} {
-				list = append(list, grant{namespace, "", resource, "", "create"},
-					grant{namespace, "", resource, name, "get"}, grant{namespace, "", resource, name, "update"})
-			}
-		case flag[1] == "account" && strings.Contains(flag[2], "="):
-			groups = true
-		}
-	}
-	if groups {
-		list = append(list, grant{"", "", "namespaces", "", "list"}, grant{"", "", "namespaces", "", "watch"})
-	}
-	return list
-}
-
 // needed is what `headgate rbac` prints for the flags of a workload.
 func needed(t *testing.T, program string, w appsv1.Deployment) []grant {
 	t.Helper()
 	pod := w.Spec.Template.Spec
-	args := []string{"rbac", "--namespace=" + w.Namespace, "--service-account=" + pod.ServiceAccountName}
+	args := []string{"rbac"}
 	for _, arg := range pod.Containers[0].Args[1:] {
-		if arg == "control" || ofEdges.MatchString(arg) {
-			continue
-		}
 		args = append(args, strings.ReplaceAll(arg, "$(POD_NAMESPACE)", w.Namespace))
 	}
+	args = append(args, "--namespace="+w.Namespace, "--service-account="+pod.ServiceAccountName)
 	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("headgate %s: %v\n%s", strings.Join(args, " "), err, out)
@@ -158,7 +126,7 @@ func needed(t *testing.T, program string, w appsv1.Deployment) []grant {
 		}
 		objects = append(objects, object)
 	}
-	return append(grants(t, objects, pod.ServiceAccountName), neededForEdges(w.Namespace, pod.Containers[0].Args)...)
+	return grants(t, objects, pod.ServiceAccountName)
 }
 
 // TestRoles: the roles grant what `headgate rbac` says that the program needs with the flags of

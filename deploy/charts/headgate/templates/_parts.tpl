@@ -13,7 +13,8 @@
 {{- range list $own $fixed }}
 {{- range $key, $value := . }}{{ $_ := set $c $key $value }}{{ end }}
 {{- end }}
-{{- /* The last control of a release that returns to all-in-one must not remove the addresses of Ingresses. */ -}}
+{{- /* The last control of a release that returns to all-in-one must not remove the addresses of Ingresses. It does not, while
+  there are edges; pods with all of Headgate are none. */ -}}
 {{- $flags := dict "update-status-on-shutdown" "false" }}
 {{- include "headgate.override" (dict "into" $flags "by" $c.extraArgs) }}
 {{- include "headgate.override" (dict "into" $flags "by" $c.control.extraArgs) }}
@@ -86,12 +87,12 @@
 {{- define "headgate.controlArgs" -}}
 {{- $c := .Values.controller }}
 - --edge-address=:{{ $c.control.port }}
-{{- if include "headgate.tokens" . }}
-- --edge-authority=$(POD_NAMESPACE)/{{ include "headgate.authority" . }}
 - --edge-account=$(POD_NAMESPACE)/{{ include "headgate.edgeAccount" . }}{{ if $c.edge.groups }}=default{{ end }}
 {{- range $c.edge.groups }}
 - --edge-account=$(POD_NAMESPACE)/{{ include "headgate.edgeAccount" (dict "Values" $.Values "Chart" $.Chart "Release" $.Release "group" .name) }}={{ .name }}
 {{- end }}
+{{- if include "headgate.tokens" . }}
+- --edge-authority=$(POD_NAMESPACE)/{{ include "headgate.authority" . }}
 {{- else }}
 - --edge-certificate=/etc/headgate/edges/tls.crt
 - --edge-key=/etc/headgate/edges/tls.key
@@ -108,7 +109,7 @@
 - --control-certificate=/etc/headgate/control/tls.crt
 - --control-key=/etc/headgate/control/tls.key
 {{- end }}
-- --state-dir=/var/lib/headgate
+- --state-dir=/var/lib/headgate/state
 {{- end }}
 
 {{- define "headgate.partMounts" -}}
