@@ -9,6 +9,7 @@ import (
 
 // An Edge is an NGINX that is apart from the controller.
 type Edge struct {
+	// Name is that of its Pod; with certificates from elsewhere, CERTIFICATE/POD, of which the edge says the second.
 	Name  string `json:"name"`
 	Group string `json:"group,omitempty"`
 	// Since is when it connected.

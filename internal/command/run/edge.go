@@ -82,7 +82,7 @@ func (o program) reporter(f *follower.Follower, u *upstream.Upstream, here *mach
 		Interval: reports.Interval,
 		Status: func(ctx context.Context) reports.Status {
 			s := reports.Status{
-				Release: o.build.Version, NGINX: here.process.Capabilities().Version, Started: began,
+				Name: o.Edge.Name(), Release: o.build.Version, NGINX: here.process.Capabilities().Version, Started: began,
 				Synced: f.Synced(), Findings: finding.WorstFirst(findings.All()),
 			}
 			ctx, cancel := context.WithTimeout(ctx, edgeTimeout)

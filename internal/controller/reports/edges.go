@@ -22,15 +22,21 @@ const minInterval = 50 * time.Millisecond
 
 // An Edge is what a control knows of one that is connected.
 type Edge struct {
+	// Name is by its credentials, and by what it says if Edges have Named.
 	Name  string
 	Group string
 	// Since is when it connected, and At when its Status came, zero if there is none yet.
 	Since, At time.Time
-	Status
+	// Status is what it says. Its name is not checked.
+	Status Status
 }
 
 // Edges are those of a control that report. Its methods may be called by several goroutines.
 type Edges struct {
+	// Named is the name to show of an edge, by that of its credentials and the one that it says. It is for credentials
+	// that several edges share, and nil if each has its own.
+	Named func(name, said string) string
+
 	// identify says who has opened a stream, by its credentials.
 	identify func(context.Context) (name, group string, err error)
 
@@ -54,6 +60,8 @@ type connection struct {
 	stream grpc.ServerStream
 	// sending is held while a message is sent.
 	sending sync.Mutex
+	// name is that of its credentials.
+	name string
 	Edge
 	// waiting are the questions without an answer.
 	waiting map[int64]chan answer
@@ -65,7 +73,7 @@ func (e *Edges) report(stream grpc.ServerStream) error {
 	if err != nil {
 		return status.Error(codes.PermissionDenied, err.Error())
 	}
-	c := &connection{stream: stream, Edge: Edge{Name: name, Group: group, Since: time.Now()}, waiting: map[int64]chan answer{}}
+	c := &connection{stream: stream, name: name, Edge: Edge{Name: name, Group: group, Since: time.Now()}, waiting: map[int64]chan answer{}}
 	e.mu.Lock()
 	e.edges[c] = struct{}{}
 	e.mu.Unlock()
@@ -106,6 +114,9 @@ func (e *Edges) take(c *connection, message fromEdge) {
 		}
 		s.Requests = nil
 		c.Status, c.At = *s, time.Now()
+		if e.Named != nil {
+			c.Name = e.Named(c.name, s.Name)
+		}
 	}
 	if a := message.Answer; a != nil && c.waiting[a.Number] != nil {
 		c.waiting[a.Number] <- *a
@@ -160,21 +171,26 @@ type Answer struct {
 // Ask asks all edges at once what the workers of their NGINX are, and which versions of units they have: at most
 // MaxUnits. Those that have not answered when ctx ends have an error.
 func (e *Edges) Ask(ctx context.Context, units []unit.Key) []Answer {
+	type asked struct {
+		*connection
+		name  string
+		since time.Time
+	}
 	e.mu.Lock()
-	connections := make([]*connection, 0, len(e.edges))
+	edges := make([]asked, 0, len(e.edges))
 	for c := range e.edges {
-		connections = append(connections, c)
+		edges = append(edges, asked{c, c.Name, c.Since})
 	}
 	e.mu.Unlock()
-	slices.SortFunc(connections, func(a, b *connection) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), a.Since.Compare(b.Since))
+	slices.SortFunc(edges, func(a, b asked) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), a.since.Compare(b.since))
 	})
-	answers := make([]Answer, len(connections))
+	answers := make([]Answer, len(edges))
 	var group sync.WaitGroup
-	for i, c := range connections {
+	for i, edge := range edges {
 		group.Go(func() {
-			holdings, err := e.ask(ctx, c, units)
-			answers[i] = Answer{c.Name, holdings, err}
+			holdings, err := e.ask(ctx, edge.connection, units)
+			answers[i] = Answer{edge.name, holdings, err}
 		})
 	}
 	group.Wait()

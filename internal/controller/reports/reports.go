@@ -36,6 +36,8 @@ type Counts = [6]uint64
 
 // A Status is what an edge says of itself.
 type Status struct {
+	// Name is that of its Pod, or of its machine. Anything may be in it.
+	Name    string    `json:"name,omitempty"`
 	Release string    `json:"release"`
 	NGINX   string    `json:"nginx"`
 	Started time.Time `json:"started"`
@@ -52,7 +54,7 @@ type Status struct {
 
 // bound cuts what is too much.
 func (s *Status) bound() {
-	s.Release, s.NGINX, s.Problem = cut(s.Release), cut(s.NGINX), cut(s.Problem)
+	s.Name, s.Release, s.NGINX, s.Problem = cut(s.Name), cut(s.Release), cut(s.NGINX), cut(s.Problem)
 	if more := len(s.Findings) - maxFindings; more > 0 {
 		s.Findings, s.MoreFindings = s.Findings[:maxFindings], s.MoreFindings+more
 	}

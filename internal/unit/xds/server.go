@@ -34,6 +34,9 @@ type Server struct {
 	Store *publish.Store
 	// Identify says who has opened a stream, by its credentials.
 	Identify func(context.Context) (Edge, error)
+	// Named is the name to show of an edge, by that of its credentials and the one that it says. It is nil if the first
+	// is enough.
+	Named func(name, said string) string
 	// Ready reports whether the Store has everything: an edge would drop what it lacks.
 	Ready func() bool
 	// Streams gets reports about each stream.
@@ -79,7 +82,7 @@ func (s *Server) DeltaAggregatedResources(stream Stream) error {
 	if !s.Ready() {
 		return status.Error(codes.Unavailable, "the control has not read everything yet")
 	}
-	reader, changes, err := s.first(stream, edge)
+	reader, changes, err := s.first(stream, &edge)
 	if err != nil {
 		return err
 	}
@@ -108,8 +111,8 @@ func (s *Server) DeltaAggregatedResources(stream Stream) error {
 	}
 }
 
-// first is the first cut for an edge, and a reader for the next ones, when it is the edge's turn.
-func (s *Server) first(stream Stream, edge Edge) (*publish.Reader, publish.Cut, error) {
+// first is the first cut for an edge, and a reader for the next ones, when it is the edge's turn. The edge says its name then.
+func (s *Server) first(stream Stream, edge *Edge) (*publish.Reader, publish.Cut, error) {
 	select {
 	case s.turns <- struct{}{}:
 	case <-stream.Context().Done():
@@ -117,12 +120,13 @@ func (s *Server) first(stream Stream, edge Edge) (*publish.Reader, publish.Cut, 
 	}
 	type said struct {
 		held map[unit.Key]string
+		name string
 		err  error
 	}
 	done := make(chan said, 1)
 	go func() {
-		held, err := subscriptions(stream)
-		done <- said{held, err}
+		held, name, err := subscriptions(stream)
+		done <- said{held, name, err}
 	}()
 	defer func() { <-s.turns }()
 	select {
@@ -132,6 +136,9 @@ func (s *Server) first(stream Stream, edge Edge) (*publish.Reader, publish.Cut, 
 	case said := <-done:
 		if said.err != nil {
 			return nil, publish.Cut{}, said.err
+		}
+		if s.Named != nil {
+			edge.Name = s.Named(edge.Name, said.name)
 		}
 		reader := s.Store.Reader(said.held, edge.Takes)
 		// The first one comes at once, and what is held is not needed after it.
@@ -144,18 +151,19 @@ func (s *Server) first(stream Stream, edge Edge) (*publish.Reader, publish.Cut, 
 	}
 }
 
-// subscriptions reads a request for each type that the edge knows, and returns what it holds.
-func subscriptions(stream Stream) (map[unit.Key]string, error) {
-	held := map[unit.Key]string{}
+// subscriptions reads a request for each type that the edge knows, and returns what it holds, and the name that it says.
+func subscriptions(stream Stream) (held map[unit.Key]string, name string, err error) {
+	held = map[unit.Key]string{}
 	waits := map[string]bool{}
 	for first := true; first || len(waits) > 0; first = false {
 		request, err := stream.Recv()
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		if first {
+			name = request.GetNode().GetId()
 			if waits, err = announced(request); err != nil {
-				return nil, err
+				return nil, "", err
 			}
 		}
 		delete(waits, request.TypeUrl)
@@ -167,7 +175,7 @@ func subscriptions(stream Stream) (map[unit.Key]string, error) {
 			held[kind.Key(name)] = version
 		}
 	}
-	return held, nil
+	return held, name, nil
 }
 
 // announced are the types that an edge says it will subscribe to.

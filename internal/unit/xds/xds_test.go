@@ -1,11 +1,13 @@
 package xds_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -73,6 +75,12 @@ func start(t *testing.T, takes func(string) bool) *control {
 			}
 			return xds.Edge{Name: name[0], Takes: takes}, nil
 		},
+		Named: func(name, said string) string {
+			if said == name {
+				return name
+			}
+			return name + "/" + said
+		},
 		Ready: func() bool { return !c.loading.Load() }, Streams: c,
 	}).Register(c.server)
 	go func() { _ = c.server.Serve(c.listener) }()
@@ -94,6 +102,8 @@ func (c *control) connect(t *testing.T) *grpc.ClientConn {
 // An edge keeps what it gets.
 type edge struct {
 	name string
+	// says is the name that it says, if that is another one.
+	says string
 	mu   sync.Mutex
 	has  map[unit.Key]string
 	// bytes are those that it has received.
@@ -114,7 +124,7 @@ func (c *control) follow(t *testing.T, e *edge) {
 	e.end, e.ended = cancel, make(chan error, 1)
 	held := maps.Clone(e.has)
 	connection := c.connect(t)
-	go func() { e.ended <- xds.Follow(ctx, connection, e.name, held, e.take) }()
+	go func() { e.ended <- xds.Follow(ctx, connection, cmp.Or(e.says, e.name), held, e.take) }()
 }
 
 func (e *edge) take(ctx context.Context, cut publish.Cut) error {
@@ -140,6 +150,18 @@ func (e *edge) versions() map[unit.Key]string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return maps.Clone(e.has)
+}
+
+// TestSaidName: the name that an edge says is known beside that of its credentials.
+func TestSaidName(t *testing.T) {
+	c := start(t, nil)
+	c.follow(t, &edge{name: "shared", says: "one"})
+	c.follow(t, &edge{name: "shared", says: "two"})
+	eventually(t, "both are known", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return slices.Equal(slices.Sorted(maps.Values(c.edges)), []string{"shared/one", "shared/two"})
+	})
 }
 
 func eventually(t *testing.T, what string, holds func() bool) {

@@ -41,18 +41,24 @@ func Listen(address string, settings link.ServerSettings, registry prometheus.Re
 	e := &Edges{Publisher: publisher.New(store, settings.Log), groups: groups.New(store.Regroup)}
 	settings.MaxMessage = xds.MaxMessage
 	e.server = link.NewServer(settings)
+	// A token is of one edge. A certificate from elsewhere may be that of many.
+	shown := named
+	if settings.Review != nil {
+		shown = nil
+	}
 	(&xds.Server{
 		Store: store,
 		Identify: func(ctx context.Context) (xds.Edge, error) {
 			who, err := link.Peer(ctx)
 			return xds.Edge{Name: who.Name, Takes: e.groups.Takes(who.Group)}, err
 		},
-		Ready: e.Publisher.Ready, Streams: e.Publisher,
+		Named: shown, Ready: e.Publisher.Ready, Streams: e.Publisher,
 	}).Register(e.server)
 	e.reports = reports.NewEdges(func(ctx context.Context) (name, group string, err error) {
 		who, err := link.Peer(ctx)
 		return who.Name, who.Group, err
 	})
+	e.reports.Named = shown
 	e.reports.Register(e.server)
 	var err error
 	if e.listener, err = net.Listen("tcp", address); err != nil {
@@ -60,6 +66,14 @@ func Listen(address string, settings link.ServerSettings, registry prometheus.Re
 	}
 	e.register(registry, store)
 	return e, nil
+}
+
+// named is the name of a certificate with the one that an edge says, if that may be one.
+func named(certificate, said string) string {
+	if said == certificate || (link.Identity{Name: said}).Validate() != nil {
+		return certificate
+	}
+	return certificate + "/" + said
 }
 
 // register registers the metrics of a control.
@@ -111,10 +125,11 @@ func (e *Edges) Requests() map[string]reports.Counts { return e.reports.Requests
 func (e *Edges) List() []adminapi.Edge {
 	var list []adminapi.Edge
 	for _, edge := range e.reports.List() {
+		says := edge.Status
 		list = append(list, adminapi.Edge{
 			Name: edge.Name, Group: edge.Group, Since: edge.Since, Reported: !edge.At.IsZero(), Silent: time.Since(edge.At) > silentAfter,
-			Release: edge.Release, NGINX: edge.NGINX, Started: edge.Started,
-			Serving: edge.Serving, Synced: edge.Synced, Problem: edge.Problem, Findings: edge.Findings, MoreFindings: edge.MoreFindings,
+			Release: says.Release, NGINX: says.NGINX, Started: says.Started,
+			Serving: says.Serving, Synced: says.Synced, Problem: says.Problem, Findings: says.Findings, MoreFindings: says.MoreFindings,
 		})
 	}
 	return list
