@@ -120,8 +120,8 @@ func (o Control) accounts(own string) (map[types.NamespacedName]string, error) {
 	return accounts, nil
 }
 
-// EdgeAccounts are the ServiceAccounts of the edges of a control, sorted; own is the namespace of this process. There are
-// none of what is no control.
+// EdgeAccounts are the ServiceAccounts of the edges of a control, sorted; own is the namespace of this process. Without a
+// control there are none.
 func (o Options) EdgeAccounts(own string) []types.NamespacedName {
 	if o.part != control {
 		return nil

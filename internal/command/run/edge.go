@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/headgate/headgate/internal/adminapi"
 	"github.com/headgate/headgate/internal/command/run/upstream"
 	"github.com/headgate/headgate/internal/controller/edge"
@@ -53,7 +55,7 @@ func (o program) runEdge(ctx context.Context, log *slog.Logger) error {
 	}
 	defer u.Close()
 	u.Reporter = o.reporter(f, u, here, findings, settings.Traffic)
-	m.Registry.MustRegister(gauge("headgate_control_connected", "1 while the control is connected, 0 otherwise: what it published last is served then.", u.Connected))
+	m.Registry.MustRegister(connectedGauge(u.Connected))
 	ports, closePorts, err := o.listen(u.Check, m.Registry, settings.Traffic, log)
 	if err != nil {
 		return err
@@ -73,6 +75,10 @@ func (o program) runEdge(ctx context.Context, log *slog.Logger) error {
 		half: f, run: func(ctx context.Context) error { return u.Run(ctx, databases.Run) },
 		listeners: ports, replica: r, facing: facing, stopAPI: stopAPI,
 	}, log)
+}
+
+func connectedGauge(connected func() bool) prometheus.Collector {
+	return gauge("headgate_control_connected", "In an edge, 1 while the control is connected, 0 otherwise: what it published last is served then.", connected)
 }
 
 // reporter says what the control is to know of this edge.

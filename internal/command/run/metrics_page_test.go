@@ -24,6 +24,7 @@ import (
 	"github.com/headgate/headgate/internal/command/option"
 
 	"github.com/headgate/headgate/internal/cluster/election"
+	"github.com/headgate/headgate/internal/command/run/edges"
 	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/controller/edge"
 	"github.com/headgate/headgate/internal/nginx"
@@ -35,6 +36,7 @@ import (
 	"github.com/headgate/headgate/internal/observe/tracker"
 	"github.com/headgate/headgate/internal/observe/traffic"
 	"github.com/headgate/headgate/internal/test/clienttest"
+	"github.com/headgate/headgate/internal/unit/link"
 )
 
 var update = flag.Bool("update", false, "update docs/metrics.md")
@@ -84,6 +86,10 @@ func allMetrics(t *testing.T) *metrics.Metrics {
 	stop, err := o.startLimitStore(dir.Socket(), m.Registry, log)
 	check(err)
 	t.Cleanup(stop)
+	apart, err := edges.Listen("127.0.0.1:0", link.ServerSettings{Log: log}, m.Registry)
+	check(err)
+	t.Cleanup(apart.Close)
+	m.Registry.MustRegister(connectedGauge(func() bool { return false }))
 	return m
 }
 

@@ -81,14 +81,14 @@ func (e *Edges) register(registry prometheus.Registerer, store *publish.Store) {
 	edges := func(state string, number func() int64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "headgate_edges", ConstLabels: prometheus.Labels{"state": state},
-			Help: "Number of edges that are connected, by whether they have all changes (current) or lack some (behind).",
+			Help: "Of a control, the number of edges that are connected, by whether they have all changes (current) or lack some (behind).",
 		}, func() float64 { return float64(number()) })
 	}
 	registry.MustRegister(
 		edges("current", func() int64 { current, _ := e.Publisher.Edges(); return current }),
 		edges("behind", func() int64 { _, behind := e.Publisher.Edges(); return behind }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "headgate_published_bytes", Help: "Size of all units that are published for edges.",
+			Name: "headgate_published_bytes", Help: "Of a control, the size in bytes of all units that it publishes for edges.",
 		}, func() float64 { return float64(store.Size().Bytes) }),
 	)
 }
