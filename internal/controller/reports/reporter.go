@@ -2,6 +2,7 @@ package reports
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -37,6 +38,8 @@ const (
 
 // Report reports over a connection until ctx or the connection ends.
 func (r *Reporter) Report(ctx context.Context, connection grpc.ClientConnInterface) error {
+	var looking sync.WaitGroup
+	defer looking.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := connection.NewStream(ctx, &description().Streams[0], "/"+serviceName+"/"+method)
@@ -49,31 +52,46 @@ func (r *Reporter) Report(ctx context.Context, connection grpc.ClientConnInterfa
 		defer sending.Unlock()
 		return send(stream, message)
 	}
-	go func() {
-		look := time.NewTicker(r.Interval)
-		defer look.Stop()
-		for {
-			s := r.Status(ctx)
-			s.bound()
-			s.Requests = r.since()
-			// Why a message can't be sent, who receives gets to know.
-			if ctx.Err() != nil || say(fromEdge{Status: &s}) != nil {
-				return
-			}
-			select {
-			case <-look.C:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
+	looking.Go(func() { r.look(ctx, say) })
 	for {
 		var q question
 		if err := receive(stream, &q); err != nil {
 			return fmt.Errorf("receive questions: %w", err)
 		}
-		if err := say(fromEdge{Answer: r.answer(ctx, q)}); err != nil {
+		a := r.answer(ctx, q)
+		err := say(fromEdge{Answer: a})
+		if errors.Is(err, errTooLarge) {
+			err = say(fromEdge{Answer: &answer{Number: a.Number, Problem: "NGINX's workers have too much to say: " + err.Error()}})
+		}
+		if err != nil {
 			return fmt.Errorf("answer: %w", err)
+		}
+	}
+}
+
+// look says the status again and again, until ctx ends or that fails.
+func (r *Reporter) look(ctx context.Context, say func(fromEdge) error) {
+	look := time.NewTicker(r.Interval)
+	defer look.Stop()
+	for {
+		s := r.Status(ctx)
+		s.bound()
+		s.Requests = r.since()
+		if ctx.Err() != nil {
+			return
+		}
+		err := say(fromEdge{Status: &s})
+		if errors.Is(err, errTooLarge) {
+			s.Findings, s.MoreFindings = nil, s.MoreFindings+len(s.Findings)
+			err = say(fromEdge{Status: &s})
+		}
+		if err != nil {
+			return // Who receives gets to know why.
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return
 		}
 	}
 }
@@ -82,7 +100,13 @@ func (r *Reporter) answer(ctx context.Context, q question) *answer {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	holdings, err := r.Holdings(ctx, q.Units[:min(len(q.Units), MaxUnits)])
-	for _, h := range holdings {
+	for i := range holdings {
+		h := &holdings[i]
+		// What there is by namespace may be a lot, and nobody asks for it.
+		h.State = dataplane.State{
+			PID: h.State.PID, Generation: h.State.Generation, Revision: h.State.Revision, Loaded: h.State.Loaded, Draining: h.State.Draining,
+			Accepting: h.State.Accepting, Ejected: h.State.Ejected,
+		}
 		for i := range h.Units {
 			// Versions are asked for.
 			h.Units[i].Payload = nil

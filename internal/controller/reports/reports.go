@@ -7,6 +7,8 @@ package reports
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -22,11 +24,13 @@ const (
 	method      = "Report"
 	// maxMessage bounds a message, in bytes; that of the question too.
 	maxMessage = 1 << 20
-	// maxFindings, maxHosts and maxText bound a Status: its findings, the hosts whose requests were counted, and a
-	// text in bytes.
+	// maxFindings, maxHosts, maxHost and maxText bound a Status: its findings, the hosts whose requests were counted,
+	// the name of one, and another text, in bytes.
 	maxFindings = 100
 	maxHosts    = 1000
+	maxHost     = 253
 	maxText     = 500
+	maxMore     = 1_000_000
 	// MaxUnits bounds a question.
 	MaxUnits = 1000
 )
@@ -55,6 +59,7 @@ type Status struct {
 // bound cuts what is too much.
 func (s *Status) bound() {
 	s.Name, s.Release, s.NGINX, s.Problem = cut(s.Name), cut(s.Release), cut(s.NGINX), cut(s.Problem)
+	s.MoreFindings = min(max(s.MoreFindings, 0), maxMore)
 	if more := len(s.Findings) - maxFindings; more > 0 {
 		s.Findings, s.MoreFindings = s.Findings[:maxFindings], s.MoreFindings+more
 	}
@@ -62,11 +67,18 @@ func (s *Status) bound() {
 		f := &s.Findings[i]
 		f.Object, f.Field, f.Code, f.Message, f.Effect = cut(f.Object), cut(f.Field), finding.Code(cut(string(f.Code))), cut(f.Message), cut(f.Effect)
 	}
+	maps.DeleteFunc(s.Requests, func(host string, _ Counts) bool { return len(host) > maxHost })
+	for host := range s.Requests {
+		if len(s.Requests) <= maxHosts {
+			break
+		}
+		delete(s.Requests, host)
+	}
 }
 
 func cut(text string) string {
 	if len(text) > maxText {
-		return text[:maxText]
+		return strings.ToValidUTF8(text[:maxText], "")
 	}
 	return text
 }
@@ -108,10 +120,16 @@ type messenger interface {
 	RecvMsg(any) error
 }
 
+// errTooLarge: a message is not sent, since who receives it would end the stream.
+var errTooLarge = fmt.Errorf("a message is too large: must have at most %d bytes", maxMessage)
+
 func send(to messenger, message any) error {
 	text, err := json.Marshal(message)
 	if err != nil {
 		return fmt.Errorf("write a message: %w", err)
+	}
+	if len(text) > maxMessage {
+		return errTooLarge
 	}
 	return to.SendMsg(wrapperspb.Bytes(text))
 }
@@ -123,7 +141,7 @@ func receive(from messenger, message any) error {
 		return err
 	}
 	if len(text.Value) > maxMessage {
-		return fmt.Errorf("a message has %d bytes: must be at most %d", len(text.Value), maxMessage)
+		return errTooLarge
 	}
 	if err := json.Unmarshal(text.Value, message); err != nil {
 		return fmt.Errorf("read a message: %w", err)
