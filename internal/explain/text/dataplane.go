@@ -10,18 +10,18 @@ import (
 // writeDataPlanes prints the state of each NGINX.
 func writeDataPlanes(p *page, e *report.Explanation) {
 	if e.DataPlane != nil {
-		writeDataPlane(p, "NGINX", *e.DataPlane)
+		writeDataPlane(p, "", *e.DataPlane)
 	}
 	for _, edge := range e.Edges {
-		writeDataPlane(p, "NGINX of the edge "+edge.Name, edge.DataPlane)
+		writeDataPlane(p, "of the edge "+edge.Name+": ", edge.DataPlane)
 	}
 }
 
-// writeDataPlane prints the versions of units in the shared memory and the workers.
-func writeDataPlane(p *page, title string, d report.DataPlane) {
-	p.section(title)
+// writeDataPlane prints the versions of units in the shared memory and the workers. whose begins the first line.
+func writeDataPlane(p *page, whose string, d report.DataPlane) {
+	p.section("NGINX")
 	if d.Problem != "" {
-		p.line("%s", d.Problem)
+		p.line("%s%s", whose, d.Problem)
 		return
 	}
 	state := "serves"
@@ -31,7 +31,7 @@ func writeDataPlane(p *page, title string, d report.DataPlane) {
 	case d.Draining:
 		state = "serves, and closes connections before a reload"
 	}
-	p.line("generation %d %s", d.Generation, state)
+	p.line("%sgeneration %d %s", whose, d.Generation, state)
 	for _, u := range d.Units {
 		switch {
 		case u.Version == "":
