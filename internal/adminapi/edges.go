@@ -2,8 +2,11 @@ package adminapi
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/headgate/headgate/internal/adminapi/overview"
 	"github.com/headgate/headgate/internal/finding"
 )
 
@@ -14,7 +17,7 @@ type Edge struct {
 	Group string `json:"group,omitempty"`
 	// Since is when it connected.
 	Since time.Time `json:"since"`
-	// Reported: it has said what follows. Silent: not lately.
+	// Reported: it has said what follows. Silent: it has said nothing lately.
 	Reported bool      `json:"reported"`
 	Silent   bool      `json:"silent"`
 	Release  string    `json:"release,omitempty"`
@@ -29,17 +32,78 @@ type Edge struct {
 	MoreFindings int               `json:"more_findings,omitempty"`
 }
 
+// broken reports whether it does not serve, as far as is known.
+func (e Edge) broken() bool { return e.Silent || e.Reported && !e.Serving }
+
+// rank is lower for edges that need a look.
+func (e Edge) rank() int {
+	switch {
+	case e.broken():
+		return 0
+	case len(e.Findings) > 0:
+		return 1
+	case !e.Synced:
+		return 2
+	}
+	return 3
+}
+
+// An EdgeCount is the number of edges, and of those that do not serve.
+type EdgeCount struct {
+	Total  int `json:"total"`
+	Broken int `json:"broken"`
+}
+
+func countEdges(edges func() []Edge) *EdgeCount {
+	if edges == nil {
+		return nil
+	}
+	var count EdgeCount
+	for _, e := range edges() {
+		count.Total++
+		if e.broken() {
+			count.Broken++
+		}
+	}
+	return &count
+}
+
+// shownFindings is how many findings of each edge a part of the list has.
+const shownFindings = 5
+
+// showEdges responds with all edges. With a limit it is a part of them, those that need a look first, with few findings
+// and the number of all.
 func showEdges(w http.ResponseWriter, r *http.Request, edges func() []Edge) {
-	if !known(w, r.URL.Query()) {
+	wanted := r.URL.Query()
+	if !known(w, wanted, "q", "problems", "offset", "limit") {
+		return
+	}
+	q, ok := query(w, wanted)
+	if !ok {
 		return
 	}
 	if edges == nil {
 		refuse(w, http.StatusNotFound, "not available: NGINX runs here: only a control has edges")
 		return
 	}
-	list := edges()
-	if list == nil {
-		list = []Edge{}
+	list, text := []Edge{}, strings.ToLower(q.Text)
+	for _, e := range edges() {
+		fits := text == "" || strings.Contains(strings.ToLower(e.Name), text) || strings.Contains(strings.ToLower(e.Group), text)
+		if fits && (!q.Problems || e.broken() || len(e.Findings) > 0) {
+			list = append(list, e)
+		}
 	}
-	answer(w, http.StatusOK, map[string]any{"edges": list})
+	if !wanted.Has("limit") {
+		answer(w, http.StatusOK, map[string]any{"edges": list})
+		return
+	}
+	slices.SortStableFunc(list, func(a, b Edge) int { return a.rank() - b.rank() })
+	part := overview.Part(list, q)
+	for i := range part.Items {
+		e := &part.Items[i]
+		if more := len(e.Findings) - shownFindings; more > 0 {
+			e.Findings, e.MoreFindings = e.Findings[:shownFindings], e.MoreFindings+more
+		}
+	}
+	answer(w, http.StatusOK, map[string]any{"edges": part.Items, "total": part.Total})
 }

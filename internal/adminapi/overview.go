@@ -53,6 +53,8 @@ type Status struct {
 	Codes        map[finding.Code]int `json:"codes"`
 	// Ejected is the number of endpoints that workers know to fail.
 	Ejected int `json:"ejected"`
+	// Edges have NGINX, and its workers, if this is a control; nil if they are here.
+	Edges *EdgeCount `json:"edges,omitempty"`
 }
 
 // A Worker is a process of NGINX that accepts connections.
@@ -70,7 +72,7 @@ const notKept = "not available: needs the flag --dashboard-address"
 func addOverview(calls map[string]http.HandlerFunc, from Answers) {
 	shown := map[string]func(*Overview, http.ResponseWriter, *http.Request, url.Values, overview.Query){
 		"/v1/status": func(o *Overview, w http.ResponseWriter, r *http.Request, _ url.Values, _ overview.Query) {
-			o.status(w, r, from.Codes())
+			o.status(w, r, from)
 		},
 		"/v1/hosts": (*Overview).hosts, "/v1/routes": (*Overview).routes, "/v1/backends": (*Overview).backends, "/v1/endpoints": (*Overview).endpoints,
 		"/v1/certificates": (*Overview).certificates, "/v1/changes": (*Overview).changes, "/v1/rates": (*Overview).rates,
@@ -147,8 +149,9 @@ func query(w http.ResponseWriter, wanted url.Values) (q overview.Query, ok bool)
 	return q, true
 }
 
-func (o *Overview) status(w http.ResponseWriter, r *http.Request, codes map[finding.Code]int) {
-	s := o.Status(r.Context())
+func (o *Overview) status(w http.ResponseWriter, r *http.Request, from Answers) {
+	s, codes := o.Status(r.Context()), from.Codes()
+	s.Edges = countEdges(from.Edges)
 	s.Problem = overview.Shorten(s.Problem)
 	s.LastReload, s.Metrics = o.History.LastReload(), o.Rates != nil
 	s.Hosts, s.Backends, s.Certificates = o.Table.Of()

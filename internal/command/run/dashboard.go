@@ -132,10 +132,11 @@ func (w *watcher) ejections(ctx context.Context) []overview.Ejection {
 const (
 	maxEndpoints = 200
 	maxFindings  = 50
+	maxEdges     = 50
 )
 
 // forPage leaves out the values of policies as the data plane has them: the page is for more people
-// than the socket. It also bounds lists and texts, and has the worst findings first.
+// than the socket. It also bounds lists and texts, and has the worst findings first, and edges that lack something.
 func forPage(ask adminapi.Explain) adminapi.Explain {
 	return func(ctx context.Context, q explain.Query) (report.Explanation, error) {
 		explanation, err := ask(ctx, q)
@@ -149,6 +150,10 @@ func forPage(ask adminapi.Explain) adminapi.Explain {
 			b := &explanation.Backends[i]
 			b.Endpoints, b.Used = b.Endpoints[:min(len(b.Endpoints), maxEndpoints)], b.Used[:min(len(b.Used), maxEndpoints)]
 		}
+		edges := slices.Clone(explanation.Edges)
+		slices.SortStableFunc(edges, func(a, b report.Edge) int { return lack(a) - lack(b) })
+		explanation.Edges = edges[:min(len(edges), maxEdges)]
+		explanation.MoreEdges = len(edges) - len(explanation.Edges)
 		list := finding.WorstFirst(explanation.Findings)
 		shown := list[:min(len(list), maxFindings)]
 		explanation.Findings, explanation.MoreFindings = shown, len(list)-len(shown)
@@ -157,6 +162,14 @@ func forPage(ask adminapi.Explain) adminapi.Explain {
 		}
 		return explanation, err
 	}
+}
+
+// lack is lower for edges that lack something.
+func lack(e report.Edge) int {
+	if e.Current() {
+		return 1
+	}
+	return 0
 }
 
 // keep makes what the page shows, nil without it.

@@ -42,11 +42,18 @@ func TestLook(t *testing.T) {
 }
 
 // TestExplanationForPage: the page gets the worst findings first, not all of them, and shortened.
-// Those of the explanation itself stay.
+// Those of the explanation itself stay. Edges that lack something are first too.
 func TestExplanationForPage(t *testing.T) {
 	all := report.Explanation{Route: &report.Route{Carries: []report.Carried{{}}}}
 	for i := range 1000 {
 		all.Findings = append(all.Findings, finding.Finding{Object: fmt.Sprint(i), Code: finding.Expires, Message: strings.Repeat("x", 1<<12), Denies: i == 700})
+	}
+	for i := range 80 {
+		e := report.Edge{Name: fmt.Sprint(i), DataPlane: report.DataPlane{Loaded: true, Units: []report.Stored{{Current: i != 70}}}}
+		if i == 60 {
+			e.Problem = "the edge does not answer"
+		}
+		all.Edges = append(all.Edges, e)
 	}
 	got, err := forPage(func(context.Context, explain.Query) (report.Explanation, error) { return all, nil })(t.Context(), explain.Query{})
 	if err != nil {
@@ -57,6 +64,9 @@ func TestExplanationForPage(t *testing.T) {
 	}
 	if n := len(got.Findings[9].Message); n > 1010 || len(all.Findings[9].Message) != 1<<12 {
 		t.Errorf("a message has %d bytes, and the original %d", n, len(all.Findings[9].Message))
+	}
+	if len(got.Edges) != maxEdges || got.MoreEdges != 80-maxEdges || got.Edges[0].Name != "60" || got.Edges[1].Name != "70" || got.Edges[2].Name != "0" {
+		t.Errorf("%d edges, and %d more; the first are %s and %s", len(got.Edges), got.MoreEdges, got.Edges[0].Name, got.Edges[1].Name)
 	}
 	if got.Route.Carries != nil || all.Route.Carries == nil {
 		t.Error("values of policies")

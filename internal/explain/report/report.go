@@ -3,6 +3,7 @@ package report
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/headgate/headgate/internal/finding"
@@ -48,12 +49,19 @@ type Explanation struct {
 	DataPlane *DataPlane `json:"data_plane,omitempty"`
 	// Edges are the states of the NGINX of each edge, if it is apart.
 	Edges []Edge `json:"edges,omitempty"`
+	// MoreEdges is the number of those that were left out, on the web page alone.
+	MoreEdges int `json:"more_edges,omitempty"`
 }
 
 // An Edge is an NGINX that is apart from the controller.
 type Edge struct {
 	Name string `json:"name"`
 	DataPlane
+}
+
+// Current reports whether it is known that this NGINX has the newest versions.
+func (d DataPlane) Current() bool {
+	return d.Problem == "" && d.Loaded && !slices.ContainsFunc(d.Units, func(u Stored) bool { return !u.Current })
 }
 
 // A Request is the request, as NGINX reads it.

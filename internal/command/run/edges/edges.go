@@ -125,9 +125,12 @@ func (e *Edges) Requests() map[string]reports.Counts { return e.reports.Requests
 func (e *Edges) List() []adminapi.Edge {
 	var list []adminapi.Edge
 	for _, edge := range e.reports.List() {
-		says := edge.Status
+		says, heard := edge.Status, edge.At
+		if heard.IsZero() {
+			heard = edge.Since
+		}
 		list = append(list, adminapi.Edge{
-			Name: edge.Name, Group: edge.Group, Since: edge.Since, Reported: !edge.At.IsZero(), Silent: time.Since(edge.At) > silentAfter,
+			Name: edge.Name, Group: edge.Group, Since: edge.Since, Reported: !edge.At.IsZero(), Silent: time.Since(heard) > silentAfter,
 			Release: says.Release, NGINX: says.NGINX, Started: says.Started,
 			Serving: says.Serving, Synced: says.Synced, Problem: says.Problem, Findings: says.Findings, MoreFindings: says.MoreFindings,
 		})
