@@ -35,6 +35,21 @@ type Edge struct {
 // broken reports whether it does not serve, as far as is known.
 func (e Edge) broken() bool { return e.Silent || e.Reported && !e.Serving }
 
+// State says in a few words whether it serves.
+func (e Edge) State() string {
+	switch {
+	case e.Silent:
+		return "silent"
+	case !e.Reported:
+		return "has not reported yet"
+	case !e.Serving:
+		return "not serving: " + e.Problem
+	case !e.Synced:
+		return "applying changes"
+	}
+	return "serving, synced"
+}
+
 // rank is lower for edges that need a look.
 func (e Edge) rank() int {
 	switch {
@@ -83,7 +98,7 @@ func showEdges(w http.ResponseWriter, r *http.Request, edges func() []Edge) {
 		return
 	}
 	if edges == nil {
-		refuse(w, http.StatusNotFound, "not available: NGINX runs here: only a control has edges")
+		refuse(w, http.StatusNotFound, "not available: NGINX runs here, and only a control has edges: ask the control, if there is one")
 		return
 	}
 	list, text := []Edge{}, strings.ToLower(q.Text)

@@ -36,7 +36,7 @@ func TestEdges(t *testing.T) {
 		"none":      {func() []Edge { return nil }, "", 200, `{"edges": []}`},
 		"parameter": {func() []Edge { return nil }, "?name=edge-a", 400, `{"error": "unknown parameter \"name\": must be q, problems, offset, limit"}`},
 		"limit":     {func() []Edge { return nil }, "?limit=0", 400, `{"error": "invalid value \"0\" of limit: must be a number from 1 to 200"}`},
-		"all here":  {nil, "", 404, `{"error": "not available: NGINX runs here: only a control has edges"}`},
+		"all here":  {nil, "", 404, `{"error": "not available: NGINX runs here, and only a control has edges: ask the control, if there is one"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			socket := filepath.Join(t.TempDir(), "s")

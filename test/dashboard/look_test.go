@@ -53,9 +53,9 @@ const flaws = `(() => {
 
 // checkLooks looks for what is often forgotten, in light and dark, and on a phone, where nothing
 // must be wider than the screen.
-func checkLooks(b *browser) {
+func checkLooks(b *browser, links ...string) {
 	grounds := map[string]bool{}
-	for _, link := range pages() {
+	for _, link := range links {
 		b.open(link)
 		for _, scheme := range []string{"light", "dark"} {
 			b.prefer(scheme)

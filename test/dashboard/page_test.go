@@ -24,7 +24,7 @@ func TestPage(t *testing.T) {
 	t.Run("explain", func(t *testing.T) { checkExplain(tab(t, chromium, d.page)) })
 	t.Run("keyboard", func(t *testing.T) { checkKeyboard(tab(t, chromium, d.page)) })
 	t.Run("a change appears", func(t *testing.T) { checkChange(tab(t, chromium, d.page), d) })
-	t.Run("looks", func(t *testing.T) { checkLooks(tab(t, chromium, d.page)) })
+	t.Run("looks", func(t *testing.T) { checkLooks(tab(t, chromium, d.page), pages()...) })
 	t.Run("no keys", func(t *testing.T) { checkKeys(t, d) })
 	t.Run("nothing may be loaded from elsewhere", func(t *testing.T) { checkPolicy(tab(t, chromium, d.page)) })
 	t.Run("pictures", func(t *testing.T) { takePictures(tab(t, chromium, d.page), d) })
@@ -42,6 +42,7 @@ func pages() []string {
 func checkPages(b *browser) {
 	b.open("/#/")
 	b.has("serving", "synced", "Needs attention", "payments/pay/80", "InvalidValue", "Last changes", "Busiest hosts", "folder ", "workers of generation")
+	b.lacks("Edges", "edge")
 	b.open("/#/hosts")
 	b.has("hello.localhost", "shop.localhost", "*.apps.localhost", "ingress/demo/shop", "demo/shop-tls", "7 hosts")
 	b.open("/#/hosts?problems=true")

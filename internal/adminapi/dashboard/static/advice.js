@@ -44,7 +44,7 @@ function distrust(e) {
 // ejections are the endpoints that workers know to fail, each once.
 export function ejections(explanation) {
   const found = new Map();
-  for (const worker of explanation.data_plane?.workers ?? []) {
+  for (const worker of [explanation.data_plane, ...(explanation.edges ?? [])].flatMap((plane) => plane?.workers ?? [])) {
     for (const one of worker.ejected ?? []) found.set(one.backend + " " + one.endpoint, one);
   }
   return [...found.values()];

@@ -4,13 +4,14 @@ import { ago, badge, counted, el, hash, keepTime, link, muted, number, setClock 
 import { backend, backends } from "./backends.js";
 import { certificates } from "./certificates.js";
 import { changes } from "./changes.js";
+import { edges, edgesBadge, edgesLink } from "./edges.js";
 import { explain, target } from "./explain.js";
 import { findings } from "./findings.js";
 import { host, hosts } from "./hosts.js";
 import { overview } from "./overview.js";
 
 const pause = 3000;
-const pages = { "": overview, hosts, host, backends, backend, certificates, findings, explain, changes };
+const pages = { "": overview, hosts, host, backends, backend, certificates, edges, findings, explain, changes };
 const main = document.getElementById("main");
 
 let view = null; // what is shown: page, region, controller of its requests
@@ -94,7 +95,8 @@ async function refreshStatus(signal) {
     const status = await get("status", {}, signal);
     setClock(status.now);
     strip.replaceChildren(...statusItems(status));
-    document.getElementById("source").textContent = `Headgate ${status.release}, NGINX ${status.nginx}, ${status.source}`;
+    document.getElementById("source").textContent = [`Headgate ${status.release}`, !status.edges && `NGINX ${status.nginx}`, status.source].filter(Boolean).join(", ");
+    document.getElementById("edges").hidden = !status.edges;
     document.getElementById("refreshed").textContent = `as of ${new Date(status.now).toISOString().slice(11, 19)} UTC`;
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
@@ -104,13 +106,16 @@ async function refreshStatus(signal) {
 
 function statusItems(status) {
   const reload = status.last_reload;
+  // A control has no NGINX of its own.
+  const does = status.edges ? "publishing" : "serving";
   return [
-    status.serving ? badge("ok", "serving") : badge("down", `not serving: ${status.problem}`),
+    status.serving ? badge("ok", does) : badge("down", `not ${does}: ${status.problem}`),
     status.synced ? badge("ok", "synced") : badge("degraded", "applying changes"),
     link(hash(["findings"]), status.findings > 0 ? badge("degraded", counted(status.findings, "finding")) : badge("ok", "no findings")),
     status.ejected > 0 ? link(hash(["backends"], { problems: true }), badge("degraded", counted(status.ejected, "endpoint") + " ejected")) : null,
-    el("span", { title: "The generation is the number of the nginx.conf that a worker runs with." }, `${counted(status.workers.length, "worker")} of generation ${number(status.generation)}`),
-    reload ? el("span", null, link(hash(["changes"], { q: "reload" }), "last reload"), " ", ago(reload.at)) : muted("no reload"),
+    status.edges && edgesLink(edgesBadge(status.edges)),
+    !status.edges && el("span", { title: "The generation is the number of the nginx.conf that a worker runs with." }, `${counted(status.workers.length, "worker")} of generation ${number(status.generation)}`),
+    status.edges ? null : reload ? el("span", null, link(hash(["changes"], { q: "reload" }), "last reload"), " ", ago(reload.at)) : muted("no reload"),
     el("span", null, "started ", ago(status.started)),
   ].filter(Boolean);
 }

@@ -93,7 +93,8 @@ function stepsOf(e) {
     e.certificate && step("Certificate", [e.certificate.default ? ["the default certificate", e.certificate.default_secret ? [" ", objectLink(e.certificate.default_secret)] : null, e.certificate.secret ? [" instead of ", objectLink(e.certificate.secret)] : null]
       : e.certificate.secret ? objectLink(e.certificate.secret) : "none", ` – ${e.certificate.why}`,
       e.certificate.not_after ? `, until ${day(e.certificate.not_after)}` : null, e.certificate.problem ? [" ", badge("degraded", e.certificate.problem)] : null]),
-    e.data_plane && step("NGINX", nginx(e)),
+    e.data_plane && step("NGINX", nginx(e.data_plane)),
+    e.edges && edges(e),
   ];
 }
 
@@ -105,14 +106,20 @@ function step(name, line, ...details) {
 }
 
 // nginx says whether the workers have what this explanation is about.
-function nginx(e) {
-  const plane = e.data_plane;
+function nginx(plane) {
   if (plane.problem) return badge("down", plane.problem);
   const stale = (plane.units ?? []).filter((unit) => !unit.current);
-  const errors = plane.workers.flatMap((worker) => (worker.units ?? []).filter((unit) => unit.error).map((unit) => `worker ${worker.pid}: ${unit.kind} ${unit.name}: ${unit.error}`));
-  return [`${counted(plane.workers.length, "worker")}, generation ${plane.generation}. `,
+  const workers = plane.workers ?? [];
+  const errors = workers.flatMap((worker) => (worker.units ?? []).filter((unit) => unit.error).map((unit) => `worker ${worker.pid}: ${unit.kind} ${unit.name}: ${unit.error}`));
+  return [`${counted(workers.length, "worker")}, generation ${plane.generation}. `,
     stale.length === 0 ? badge("ok", "NGINX has the newest version of everything that this request needs") : badge("degraded", `NGINX does not have the newest version of ${stale.map((unit) => `${unit.kind} ${unit.name}`).join(", ")}`),
     errors.map((text) => el("div", null, badge("down", text)))];
+}
+
+// edges says it of each edge.
+function edges(e) {
+  const all = e.edges.length + (e.more_edges ?? 0);
+  return step("NGINX", `of ${counted(all, "edge")}`, e.edges.map((edge) => [code(edge.name), ": ", nginx(edge)]), e.more_edges ? [muted(`and ${counted(e.more_edges, "edge")} more`)] : []);
 }
 
 function settings(e) {

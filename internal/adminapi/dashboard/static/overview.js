@@ -2,6 +2,7 @@
 import { get } from "./api.js";
 import { badge, code, counted, el, few, hash, health, link, muted, number, rate, table } from "./dom.js";
 import { changeTable } from "./changes.js";
+import { edgesLink, edgeTable } from "./edges.js";
 import { backendLink, classes, expiry, hostLink, metricsHint, secretLink } from "./hosts.js";
 import { endpoints } from "./backends.js";
 import { objectLink } from "./findings.js";
@@ -14,14 +15,19 @@ export function overview() {
         get("status", {}, signal), get("hosts", { problems: true, limit: 5 }, signal), get("backends", { problems: true, limit: 5 }, signal),
         get("certificates", { problems: true, limit: 5 }, signal), get("changes", { limit: 5 }, signal), get("rates", { limit: 8 }, signal),
       ]);
+      const edges = status.edges ? await get("edges", { limit: 5 }, signal) : null;
       return [
         el("ul", { class: "tiles" },
           tile(hash(["hosts"], { problems: hosts.total > 0 }), "Hosts", status.hosts, hosts.total, "with problems", "no problems"),
           tile(hash(["backends"], { problems: backends.total > 0 }), "Backends", status.backends, backends.total, "degraded or down", "all work"),
           tile(hash(["certificates"], { problems: certificates.total > 0 }), "Certificates", status.certificates, certificates.total, "within 10 days", "none expires soon"),
           tile(hash(["findings"]), "Findings", status.findings, null),
+          edges && tile(hash(["edges"]), "Edges", status.edges.total, status.edges.broken, "with a problem", status.edges.total > 0 ? "all serve" : "none is connected"),
           rates.enabled && tile(hash(["hosts"]), "Requests/s", rates.over > 0 ? rate(rates.all.all) : "…", rates.over > 0 && rates.all.classes[5] > 0 ? rate(rates.all.classes[5]) : 0, "are 5xx", "no 5xx")),
         attention(hosts, backends, certificates, status),
+        edges && el("section", null, el("h2", null, edgesLink("Edges")),
+          edges.edges.length > 0 ? edgeTable(edges.edges) : el("p", { class: "muted" }, "No edge is connected: nothing serves."),
+          edges.total > edges.edges.length && el("p", null, edgesLink(`all ${number(edges.total)} edges`))),
         el("section", null, el("h2", null, "Busiest hosts"), rates.enabled ? busiest(rates) : metricsHint()),
         el("section", null, el("h2", null, link(hash(["changes"]), "Last changes")),
           changes.items.length > 0 ? changeTable(changes.items) : el("p", { class: "muted" }, "Nothing changed since the controller started.")),
