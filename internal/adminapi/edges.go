@@ -35,6 +35,20 @@ type Edge struct {
 // broken reports whether it does not serve, as far as is known.
 func (e Edge) broken() bool { return e.Silent || e.Reported && !e.Serving }
 
+// A shownEdge is one with its state in words.
+type shownEdge struct {
+	Edge
+	State string `json:"state"`
+}
+
+func withStates(list []Edge) []shownEdge {
+	all := make([]shownEdge, len(list))
+	for i, e := range list {
+		all[i] = shownEdge{e, e.State()}
+	}
+	return all
+}
+
 // State says in a few words whether it serves.
 func (e Edge) State() string {
 	switch {
@@ -109,7 +123,7 @@ func showEdges(w http.ResponseWriter, r *http.Request, edges func() []Edge) {
 		}
 	}
 	if !wanted.Has("limit") {
-		answer(w, http.StatusOK, map[string]any{"edges": list})
+		answer(w, http.StatusOK, map[string]any{"edges": withStates(list)})
 		return
 	}
 	slices.SortStableFunc(list, func(a, b Edge) int { return a.rank() - b.rank() })
@@ -120,5 +134,5 @@ func showEdges(w http.ResponseWriter, r *http.Request, edges func() []Edge) {
 			e.Findings, e.MoreFindings = e.Findings[:shownFindings], e.MoreFindings+more
 		}
 	}
-	answer(w, http.StatusOK, map[string]any{"edges": part.Items, "total": part.Total})
+	answer(w, http.StatusOK, map[string]any{"edges": withStates(part.Items), "total": part.Total})
 }

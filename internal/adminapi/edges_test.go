@@ -29,9 +29,9 @@ func TestEdges(t *testing.T) {
 	}{
 		"two": {
 			func() []Edge { return []Edge{fine, broken} }, "", 200,
-			`{"edges": [{"name": "edge-a","group": "shops","since": "2026-01-02T03:04:05Z","reported": true,"silent": false,"release": "v1","nginx": "1.28.0","started": "2026-01-02T03:04:04Z","serving": true,"synced": true},` +
+			`{"edges": [{"name": "edge-a","group": "shops","since": "2026-01-02T03:04:05Z","reported": true,"silent": false,"release": "v1","nginx": "1.28.0","started": "2026-01-02T03:04:04Z","serving": true,"synced": true,"state": "serving, synced"},` +
 				`{"name": "edge-b","since": "2026-01-02T03:04:05Z","reported": true,"silent": true,"serving": false,"synced": false,"problem": "<no NGINX>",` +
-				`"findings": [{"object": "ingress/default/a","field": "x","code": "InvalidValue","message": "bad","effect": "none"}],"more_findings": 3}]}`,
+				`"findings": [{"object": "ingress/default/a","field": "x","code": "InvalidValue","message": "bad","effect": "none"}],"more_findings": 3,"state": "silent"}]}`,
 		},
 		"none":      {func() []Edge { return nil }, "", 200, `{"edges": []}`},
 		"parameter": {func() []Edge { return nil }, "?name=edge-a", 400, `{"error": "unknown parameter \"name\": must be q, problems, offset, limit"}`},

@@ -138,7 +138,7 @@ func TestEdges(t *testing.T) {
 	checkLooks(b, "/#/", "/#/edges", "/#/explain?url=http%3A%2F%2Fshop.test%2F")
 }
 
-// TestManyEdges: with many edges no answer of the page is large, whatever they say.
+// TestManyEdges: with many edges, and long texts of each, no answer of the page is large.
 func TestManyEdges(t *testing.T) {
 	t.Parallel()
 	var edges []adminapi.Edge

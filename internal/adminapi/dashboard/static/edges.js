@@ -24,10 +24,8 @@ export function edgeTable(list) {
 }
 
 function state(edge) {
-  if (edge.silent) return badge("down", "silent");
-  if (!edge.reported) return badge("note", "has not reported yet");
-  if (!edge.serving) return badge("down", edge.problem ? `not serving: ${edge.problem}` : "not serving");
-  return edge.synced ? badge("ok", "serving, synced") : badge("degraded", "applying changes");
+  const working = edge.synced ? "ok" : "degraded";
+  return badge(edge.silent ? "down" : !edge.reported ? "note" : edge.serving ? working : "down", edge.state);
 }
 
 function findingsOf(edge) {
