@@ -19,7 +19,7 @@ func (s said) RecvMsg(into any) error {
 	return nil
 }
 
-// Whatever an edge says, what is kept of it is bounded.
+// What is kept of any message of an edge is bounded.
 func FuzzMessage(f *testing.F) {
 	for _, text := range []string{
 		`{"status": {"release": "v1", "findings": [{"object": "o"}], "more_findings": -1, "requests": {"a.test": [1, 2, 3, 4, 5, 6]}}}`,

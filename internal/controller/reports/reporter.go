@@ -102,7 +102,7 @@ func (r *Reporter) answer(ctx context.Context, q question) *answer {
 	holdings, err := r.Holdings(ctx, q.Units[:min(len(q.Units), MaxUnits)])
 	for i := range holdings {
 		h := &holdings[i]
-		// What there is by namespace may be a lot, and nobody asks for it.
+		// What there is by namespace may be a lot, and no control shows it.
 		h.State = dataplane.State{
 			PID: h.State.PID, Generation: h.State.Generation, Revision: h.State.Revision, Loaded: h.State.Loaded, Draining: h.State.Draining,
 			Accepting: h.State.Accepting, Ejected: h.State.Ejected,

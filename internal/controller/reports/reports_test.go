@@ -389,7 +389,7 @@ func TestWrongMessages(t *testing.T) {
 	}
 }
 
-// An answer that nobody waits for is dropped.
+// An answer to no question is dropped.
 func TestUnaskedAnswer(t *testing.T) {
 	c := newControl(t)
 	raw := c.open("raw")
