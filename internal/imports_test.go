@@ -79,8 +79,8 @@ var knows = []struct {
 	{
 		"internal/command/dbg",
 		[]string{
-			"internal/adminapi/backendview", "internal/command/instance", "internal/command/plaintext", "internal/command/usage",
-			"internal/dataplane", "internal/explain", "internal/finding", "internal/model", "internal/unit",
+			"internal/adminapi", "internal/adminapi/backendview", "internal/command/instance", "internal/command/plaintext", "internal/command/usage",
+			"internal/dataplane", "internal/explain", "internal/finding", "internal/model", "internal/router", "internal/unit",
 		},
 		"it shows what a running controller answers: where objects come from is for others, and explain is handed in",
 	},

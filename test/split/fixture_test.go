@@ -158,6 +158,14 @@ func (p *place) process(command, name string, flags ...string) *process {
 	return q
 }
 
+// run runs a command that asks the process, and returns all that it prints.
+func (q *process) run(args ...string) string {
+	q.place.t.Helper()
+	// It may fail: what it says then is looked at as well.
+	output, _ := exec.CommandContext(q.place.t.Context(), q.place.binary, append(args, "--run-dir", q.place.path(q.name))...).CombinedOutput()
+	return string(output)
+}
+
 // breakReloads has NGINX refuse each configuration that it is to be reloaded with.
 func (q *process) breakReloads() {
 	q.place.t.Helper()

@@ -151,3 +151,38 @@ func TestCertificatesRotate(t *testing.T) {
 	edge.serves("b.test", http.StatusOK)
 	l.wantNoneLost(t)
 }
+
+// What is served can be looked at where it is: units in an edge, reasons in the control. The other one says so.
+func TestInspect(t *testing.T) {
+	t.Parallel()
+	pair := headgatetest.NewKeyPair(t, "a.test", "a.test")
+	ingress := strings.Replace(one(t, "a.test"), "spec:\n", "spec:\n  tls: [{hosts: [a.test], secretName: pair}]\n", 1)
+	p := newPlace(t, ingress+headgatetest.TLSSecret("pair", pair))
+	control := p.control("control").start().ready()
+	edge := p.edge("edge", control.address).start().ready()
+	edge.until("the control shows the edge", func() bool { return strings.Contains(control.run("dbg", "edges"), "serving, synced") })
+	for _, c := range []struct {
+		of   *process
+		line string
+		want string
+	}{
+		{control, "dbg edges", "edge "},
+		{control, "dbg findings -o json", `"findings"`},
+		{control, "dbg backends list", "default-"},
+		{control, "explain http://a.test/", "NGINX        of the edge edge: generation 1 serves"},
+		{control, "dbg backends all", "this is a control, and NGINX runs in its edges"},
+		{control, "dbg certs get a.test", "this is a control, and NGINX runs in its edges"},
+		{control, "dbg conf", "this is a control, and NGINX runs in its edges"},
+		{edge, "dbg backends all", `"name": "default-`},
+		{edge, "dbg routes a.test", "a.test"},
+		{edge, "dbg certs get a.test", string(pair.Certificate)},
+		{edge, "dbg certs get unknown.test", "BEGIN CERTIFICATE"},
+		{edge, "dbg conf", "worker_processes"},
+		{edge, "dbg edges", "ask the control"},
+		{edge, "explain http://a.test/", "this is an edge, which does not know where its units come from: ask the control"},
+	} {
+		if got := c.of.run(strings.Fields(c.line)...); !strings.Contains(got, c.want) || strings.Contains(got, "PRIVATE KEY") {
+			t.Errorf("%s of %s: %s\nwant %s", c.line, c.of.name, got, c.want)
+		}
+	}
+}

@@ -8,6 +8,7 @@ package dbg
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"strings"
 
@@ -55,16 +56,28 @@ func Command(more ...*cobra.Command) *cobra.Command {
 		o.command("general", "Print the settings of all hosts as JSON", 0, running.printGlobals),
 		o.command("routes HOST", "List the routes of a host, with what they do", 1, running.listRoutes),
 		o.command("profiles", "List the combinations of static settings in use", 0, running.listProfiles),
-		o.findings(),
+		o.findings(), o.edges(),
 	)
 	command.AddCommand(more...)
 	return command
 }
 
 func (o *flags) findings() *cobra.Command {
+	return o.formatted("findings", "List all findings", running.listFindings)
+}
+
+func (o *flags) edges() *cobra.Command {
+	return o.formatted("edges", "List the edges of a control, with their state", running.listEdges)
+}
+
+// formatted is a command whose output has a format.
+func (o *flags) formatted(use, short string, show func(running, context.Context, *bytes.Buffer, string) error) *cobra.Command {
 	var format string
-	command := o.command("findings", "List all findings", 0, func(r running, ctx context.Context, out *bytes.Buffer, _ string) error {
-		return r.listFindings(ctx, out, format)
+	command := o.command(use, short, 0, func(r running, ctx context.Context, out *bytes.Buffer, _ string) error {
+		if format != "text" && format != "json" {
+			return fmt.Errorf("invalid value %q of --output: must be text or json", format)
+		}
+		return show(r, ctx, out, format)
 	})
 	command.Flags().StringVarP(&format, "output", "o", "text", "output format: text or json")
 	return command
@@ -95,7 +108,7 @@ func (o *flags) command(use, short string, args int, show func(running, context.
 			defer r.dataPlane.CloseIdle()
 			var out bytes.Buffer
 			if err := show(r, command.Context(), &out, strings.Join(args, "")); err != nil {
-				return err
+				return r.where(command.Context(), err)
 			}
 			_, err = io.WriteString(command.OutOrStdout(), plaintext.Of(out.String()))
 			return err

@@ -171,7 +171,7 @@ func (r running) certificate(ctx context.Context, name string) (hash, about stri
 	defer cancel()
 	explanation, err := instance.Explain(ctx, r.dir, explain.Query{URL: asked.String()})
 	if err != nil {
-		return "", "", err
+		return r.certificateOfNGINX(ctx, asked.Host, err)
 	}
 	shown := explanation.Certificate
 	if shown == nil {
@@ -208,9 +208,6 @@ func (r running) printConf(_ context.Context, out *bytes.Buffer, _ string) error
 
 // listFindings lists all findings, as text one in a line.
 func (r running) listFindings(ctx context.Context, out *bytes.Buffer, format string) error {
-	if format != "text" && format != "json" {
-		return fmt.Errorf("invalid value %q of --output: must be text or json", format)
-	}
 	var answer struct {
 		Findings []finding.Finding `json:"findings"`
 	}

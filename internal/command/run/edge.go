@@ -111,7 +111,7 @@ func (o program) reporter(f *follower.Follower, u *upstream.Upstream, here *mach
 
 // explainNothing refuses: an edge does not know why units are as they are.
 func explainNothing(context.Context, explain.Query) (report.Explanation, error) {
-	return report.Explanation{}, errors.New("this is an edge: the control explains requests")
+	return report.Explanation{}, errors.New("this is an edge, which does not know where its units come from: ask the control")
 }
 
 // upstream makes what follows the control.
