@@ -59,7 +59,7 @@ func (c *fakeCluster) start(t *testing.T) string {
 
 // kinds are those of the resources that the plugin reads.
 var kinds = map[string]string{
-	"pods": "Pod", "services": "Service", "namespaces": "Namespace", "deployments": "Deployment",
+	"pods": "Pod", "services": "Service", "namespaces": "Namespace", "deployments": "Deployment", "daemonsets": "DaemonSet",
 	"ingresses": "Ingress", "endpointslices": "EndpointSlice",
 }
 

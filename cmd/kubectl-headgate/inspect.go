@@ -163,7 +163,7 @@ type findings struct {
 
 func (p *plugin) findingsCommand() *cobra.Command {
 	var (
-		pods    podFlags
+		pods    = podFlags{control: true}
 		out     format
 		objects []string
 		codes   []string
@@ -246,7 +246,7 @@ func (p *plugin) printFindings(out format, found []finding.Finding) error {
 
 func (p *plugin) explainCommand() *cobra.Command {
 	var (
-		pods             podFlags
+		pods             = podFlags{control: true}
 		out              format
 		headers, cookies []string
 		method, from     string

@@ -45,7 +45,7 @@ func (p *plugin) lintCommand() *cobra.Command {
 }
 
 func (p *plugin) lintCommandFor(name, short string, ingresses, deployments bool) *cobra.Command {
-	var o lintFlags
+	o := lintFlags{pods: podFlags{control: true}}
 	command := &cobra.Command{
 		Use:   name,
 		Short: short,

@@ -41,6 +41,11 @@ const (
 	ingressController  = "ingress-nginx-controller"
 )
 
+// control is the name of the Deployment of controls beside a controller, where control and edges are apart.
+func control(controller string) string {
+	return strings.TrimSuffix(controller, "-controller") + "-control"
+}
+
 // newPlugin returns the plugin with a name, ingress_nginx or any other one.
 func newPlugin(name string, streams genericiooptions.IOStreams, newExec newExec) *plugin {
 	p := &plugin{
@@ -58,13 +63,17 @@ func newPlugin(name string, streams genericiooptions.IOStreams, newExec newExec)
 	return p
 }
 
+// controlCommands are those with podFlags.control.
+const controlCommands = "edges, explain, findings and lint"
+
 func (p *plugin) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   strings.ReplaceAll(p.path, " ", "-"),
 		Short: "Look into running instances of Headgate",
 		Long: "Look into running instances of Headgate, and check Ingresses.\n\n" +
 			"Most commands run /dbg in a pod of the controller, which needs the permission to create pods/exec. The pod is one of the\n" +
-			"Deployment " + strings.Join(p.controllers, " or ") + " in the namespace of -n or of the current context.",
+			"Deployment or DaemonSet " + strings.Join(p.controllers, " or ") + " in the namespace of -n or of the current context. Where\n" +
+			"control and edges are apart, that is an edge. " + controlCommands + " ask the control.",
 		Version:           version,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: p.path},
 		SilenceErrors:     true,
@@ -77,7 +86,7 @@ func (p *plugin) command() *cobra.Command {
 	root.SetErr(p.ErrOut)
 	p.addConfigFlags(root.PersistentFlags())
 	root.AddCommand(
-		p.backendsCommand(), p.certsCommand(), p.confCommand(), p.generalCommand(), p.findingsCommand(), p.explainCommand(),
+		p.backendsCommand(), p.certsCommand(), p.confCommand(), p.generalCommand(), p.findingsCommand(), p.edgesCommand(), p.explainCommand(),
 		p.execCommand(), p.sshCommand(), p.logsCommand(), p.infoCommand(), p.ingressesCommand(), p.lintCommand(), optionsCommand(),
 	)
 	root.Flags().Bool("version", false, "Show the version")
@@ -121,33 +130,57 @@ func (p *plugin) connect() (session, error) {
 type podFlags struct {
 	choice     pod.Choice
 	deployment string
+	// control is set for what a control knows, where there is one.
+	control bool
 	// namespace is that of the pod; empty for that of the other objects.
 	namespace string
 }
 
 func (p *plugin) addPodFlags(command *cobra.Command, o *podFlags) {
-	f := command.Flags()
+	f, names := command.Flags(), p.deployments(o.control)
 	f.StringVar(&o.choice.Name, "pod", "", "Name of the pod. It takes precedence over --selector and --deployment")
 	f.StringVar(&o.deployment, "deployment", "",
-		"Name of the Deployment whose pod is asked. By default the first one that exists: "+strings.Join(p.controllers, ", "))
+		"Name of the Deployment or DaemonSet whose pod is asked. By default the first one that exists: "+strings.Join(names, ", "))
 	f.StringVarP(&o.choice.Selector, "selector", "l", "", "Labels of the pod, such as app=headgate. They take precedence over --deployment")
 	f.StringVar(&o.choice.Container, "container", "",
 		"Name of the container. By default "+pod.DefaultContainer+" or, if the pod has no such container, the one that kubectl uses")
 	p.completePodFlags(command)
 }
 
-// find connects to the cluster and finds the container.
-func (p *plugin) find(ctx context.Context, o podFlags) (session, pod.Target, error) {
+// deployments are the names of those whose pods are asked by default. A control comes before what has the name of its
+// edges.
+func (p *plugin) deployments(wantsControl bool) []string {
+	if !wantsControl {
+		return p.controllers
+	}
+	var names []string
+	for _, controller := range p.controllers {
+		names = append(names, control(controller), controller)
+	}
+	return names
+}
+
+// choose connects to the cluster, and says which container is wanted.
+func (p *plugin) choose(o podFlags) (session, pod.Choice, error) {
 	s, err := p.connect()
 	if err != nil {
-		return session{}, pod.Target{}, err
+		return session{}, pod.Choice{}, err
 	}
-	o.choice.Deployments = p.controllers
+	o.choice.Control, o.choice.Deployments = o.control, p.deployments(o.control)
 	if o.deployment != "" {
 		o.choice.Deployments = []string{o.deployment}
 	}
 	s.namespace = cmp.Or(o.namespace, s.namespace)
-	target, err := o.choice.Find(ctx, s.client, s.namespace)
+	return s, o.choice, nil
+}
+
+// find connects to the cluster and finds the container.
+func (p *plugin) find(ctx context.Context, o podFlags) (session, pod.Target, error) {
+	s, choice, err := p.choose(o)
+	if err != nil {
+		return session{}, pod.Target{}, err
+	}
+	target, err := choice.Find(ctx, s.client, s.namespace)
 	return s, target, err
 }
 
