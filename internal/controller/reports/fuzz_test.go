@@ -35,7 +35,7 @@ func FuzzMessage(f *testing.F) {
 			return
 		}
 		e.take(c, message)
-		if len(c.Problem) > maxText || len(c.Findings) > maxFindings || c.MoreFindings < 0 || c.MoreFindings > maxMore+len(text) || len(e.Requests()) > maxHosts {
+		if len(c.Edge.Status.Problem) > maxText || len(c.Edge.Status.Findings) > maxFindings || c.Edge.Status.MoreFindings < 0 || c.Edge.Status.MoreFindings > maxMore+len(text) || len(e.Requests()) > maxHosts {
 			t.Errorf("%+v and %d hosts are kept", c.Edge, len(e.Requests()))
 		}
 		for host := range e.Requests() {

@@ -167,16 +167,16 @@ func TestStatusIsBounded(t *testing.T) {
 	one := finding.Finding{Object: short, Field: short, Code: finding.Code(short), Message: short, Effect: short}
 	for _, edge := range []string{"reporter", "raw"} {
 		got := c.reported(edge)
-		if got.Release != short || got.NGINX != short || got.Problem != short {
-			t.Errorf("%s: texts have %d, %d, %d bytes", edge, len(got.Release), len(got.NGINX), len(got.Problem))
+		if got.Status.Release != short || got.Status.NGINX != short || got.Status.Problem != short {
+			t.Errorf("%s: texts have %d, %d, %d bytes", edge, len(got.Status.Release), len(got.Status.NGINX), len(got.Status.Problem))
 		}
-		if len(got.Findings) != 100 || got.MoreFindings < 1 || got.MoreFindings > 1_000_050 {
-			t.Fatalf("%s: %d findings and %d more", edge, len(got.Findings), got.MoreFindings)
+		if len(got.Status.Findings) != 100 || got.Status.MoreFindings < 1 || got.Status.MoreFindings > 1_000_050 {
+			t.Fatalf("%s: %d findings and %d more", edge, len(got.Status.Findings), got.Status.MoreFindings)
 		}
-		if diff := cmp.Diff(one, got.Findings[99]); diff != "" {
+		if diff := cmp.Diff(one, got.Status.Findings[99]); diff != "" {
 			t.Errorf("%s: %s", edge, diff)
 		}
-		if got.Requests != nil {
+		if got.Status.Requests != nil {
 			t.Errorf("%s: requests are kept with the edge", edge)
 		}
 	}
@@ -194,8 +194,8 @@ func TestFindingsTooLarge(t *testing.T) {
 		findings = append(findings, finding.Finding{Object: text, Field: text, Message: text, Effect: text})
 	}
 	c.start("edge", &reports.Reporter{Status: func(context.Context) reports.Status { return reports.Status{Findings: findings, MoreFindings: 7} }})
-	if got := c.reported("edge"); len(got.Findings) != 0 || got.MoreFindings != 107 {
-		t.Errorf("%d findings and %d more", len(got.Findings), got.MoreFindings)
+	if got := c.reported("edge"); len(got.Status.Findings) != 0 || got.Status.MoreFindings != 107 {
+		t.Errorf("%d findings and %d more", len(got.Status.Findings), got.Status.MoreFindings)
 	}
 }
 

@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-
 	"github.com/headgate/headgate/internal/command/run/upstream"
 	"github.com/headgate/headgate/internal/controller/edge"
 	"github.com/headgate/headgate/internal/controller/follower"
@@ -130,13 +128,13 @@ func (f *fixture) control() (edges *reports.Edges, stop func()) {
 	server := link.NewServer(link.ServerSettings{
 		Source: func() (*link.Trust, error) { return trust, nil }, MaxMessage: xds.MaxMessage, Log: slog.New(slog.DiscardHandler),
 	})
-	discovery.RegisterAggregatedDiscoveryServiceServer(server, &xds.Server{
+	(&xds.Server{
 		Store: publish.New(), Ready: func() bool { return true }, Streams: streams{},
 		Identify: func(ctx context.Context) (xds.Edge, error) {
 			who, err := link.Peer(ctx)
 			return xds.Edge{Name: who.Name}, err
 		},
-	})
+	}).Register(server)
 	edges = reports.NewEdges(func(ctx context.Context) (name, group string, err error) {
 		who, err := link.Peer(ctx)
 		return who.Name, who.Group, err
@@ -174,7 +172,7 @@ func TestControlComesAndGoes(t *testing.T) {
 		headgatetest.Eventually(t, "it is connected", f.Connected)
 		headgatetest.Eventually(t, "it reports", func() bool {
 			list := edges.List()
-			return len(list) == 1 && list[0].Name == "edge-1" && list[0].Release == "v1"
+			return len(list) == 1 && list[0].Name == "edge-1" && list[0].Status.Release == "v1"
 		})
 		// NGINX still waits for what is published, and no more for the control.
 		if err := f.Check(t.Context()); err == nil || strings.Contains(err.Error(), "waiting for the control") {
