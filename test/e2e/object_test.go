@@ -2,6 +2,8 @@ package e2e_test
 
 import (
 	"context"
+	"crypto/sha1"
+	"encoding/base64"
 	"net"
 	"net/http"
 	"strconv"
@@ -180,4 +182,22 @@ func (h *headgate) createBackend(service string) {
 // host is a host name that no other test has.
 func (h *headgate) host(name string) string {
 	return name + "." + strings.ReplaceAll(h.class, ".", "-") + ".invalid"
+}
+
+// createUsers creates a Secret with one user: see known.
+func (h *headgate) createUsers(name string) {
+	h.t.Helper()
+	sum := sha1.Sum([]byte("secret"))
+	must[*corev1.Secret](h)(h.cluster.Client().CoreV1().Secrets(h.class).Create(h.t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Data:       map[string][]byte{"auth": []byte("user:{SHA}" + base64.StdEncoding.EncodeToString(sum[:]) + "\n")},
+	}, metav1.CreateOptions{}))
+}
+
+// withUsers asks clients of an Ingress for a password.
+func withUsers(ing *networkingv1.Ingress, secret string) *networkingv1.Ingress {
+	ing.Annotations = map[string]string{
+		"nginx.ingress.kubernetes.io/auth-type": "basic", "nginx.ingress.kubernetes.io/auth-secret": secret,
+	}
+	return ing
 }
