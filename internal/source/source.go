@@ -15,6 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// GroupAnnotation of a namespace has the name of the group of edges that get its units.
+const GroupAnnotation = "headgate.io/edge-group"
+
 // A Change is a new version of an object, or its deletion.
 type Change struct {
 	// Object is typed: *networkingv1.Ingress, *corev1.Service and so on. The

@@ -12,12 +12,8 @@ import (
 	"github.com/headgate/headgate/internal/source"
 )
 
-const (
-	// Annotation of a namespace has the name of its group.
-	Annotation = "headgate.io/edge-group"
-	// Default is the group of namespaces without the annotation.
-	Default = "default"
-)
+// Default is the group of namespaces without the annotation.
+const Default = "default"
 
 // Groups are those of namespaces. Its methods may be called by several goroutines.
 type Groups struct {
@@ -45,7 +41,7 @@ func (g *Groups) Put(changes ...source.Change) {
 }
 
 func (g *Groups) put(namespace *corev1.Namespace, deleted bool) (moved bool) {
-	group := namespace.Annotations[Annotation]
+	group := namespace.Annotations[source.GroupAnnotation]
 	if group == "" {
 		group = Default
 	}

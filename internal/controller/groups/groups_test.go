@@ -17,7 +17,7 @@ func TestGroups(t *testing.T) {
 	put := func(name, group string, deleted bool) {
 		o := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if group != "" {
-			o.Annotations = map[string]string{groups.Annotation: group}
+			o.Annotations = map[string]string{source.GroupAnnotation: group}
 		}
 		g.Put(source.Change{Object: o, Deleted: deleted})
 	}

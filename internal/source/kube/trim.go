@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/headgate/headgate/internal/ingressnginx"
+	"github.com/headgate/headgate/internal/source"
 )
 
 // classAnnotation is the older way to name an Ingress's class.
@@ -31,7 +32,7 @@ func (s *Source) trim(object metav1.Object) {
 			Spec:       networkingv1.IngressClassSpec{Controller: o.Spec.Controller},
 		}
 	case *corev1.Namespace:
-		*o = corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Name, Labels: o.Labels}}
+		*o = corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Name, Labels: o.Labels, Annotations: onlyGroup(o.Annotations)}}
 	case *corev1.Service:
 		s.trimService(o)
 	case *discoveryv1.EndpointSlice:
@@ -63,6 +64,15 @@ func withLabel(o metav1.Object, label string) metav1.ObjectMeta {
 		meta.Labels = map[string]string{label: value}
 	}
 	return meta
+}
+
+// onlyGroup keeps the annotation that says which edges get what a namespace has.
+func onlyGroup(all map[string]string) map[string]string {
+	group, ok := all[source.GroupAnnotation]
+	if !ok {
+		return nil
+	}
+	return map[string]string{source.GroupAnnotation: group}
 }
 
 func (s *Source) trimAnnotations(all map[string]string) map[string]string {

@@ -2,6 +2,7 @@ package kube_test
 
 import (
 	"encoding/json"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/kube"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/unit"
@@ -92,6 +94,26 @@ func compareBuilds(t *testing.T, objects []object) {
 	if len(is) != len(was) {
 		t.Errorf("%d units from whole objects, %d from trimmed ones", len(was), len(is))
 	}
+}
+
+// TestNamespaceKeepsGroup: the private keys of a namespace without the annotation go to other edges.
+func TestNamespaceKeepsGroup(t *testing.T) {
+	a := newAPIServer(t)
+	shop := &corev1.Namespace{}
+	shop.Name, shop.Annotations = "shop", map[string]string{source.GroupAnnotation: "a", "example.com/noise": "x"}
+	a.put(shop)
+	w := start(t, a, func(s *kube.Settings) { s.Namespaces = true })
+	group := func(want string) func() bool {
+		return func() bool {
+			o := w.objects["Namespace /shop"]
+			return o != nil && maps.Equal(o.GetAnnotations(), map[string]string{source.GroupAnnotation: want})
+		}
+	}
+	w.await("the group", group("a"))
+	shop = shop.DeepCopy()
+	shop.Annotations[source.GroupAnnotation] = "b"
+	a.put(shop)
+	w.await("the other group", group("b"))
 }
 
 func buildAll(s *store.Store) map[unit.Key][]any {
