@@ -159,7 +159,7 @@ func (g group) in(text []byte) bool {
 	return false
 }
 
-// wantNoAccess checks that the API server refuses Secrets, whatever a token is for; without one if it is empty.
+// wantNoAccess checks that the API server refuses Secrets with a token, or without one if it is empty.
 func (b *broken) wantNoAccess(token string, refused func(error) bool) {
 	b.t.Helper()
 	config := rest.AnonymousClientConfig(b.cluster.Config())

@@ -88,7 +88,6 @@ func newSplit(t *testing.T, values string) *splitRelease {
   electionTTL: 3s
   config: {worker-processes: "1"}
   extraArgs: {shutdown-grace-period: "5", post-shutdown-grace-period: "0"}
-  edge: {extraArgs: {state-dir: /var/lib/headgate/units}}
   livenessProbe: {timeoutSeconds: 10}
   admissionWebhooks: {enabled: false}
 %s`, controls.Spec.ClusterIP, controlName, s.class, values)
@@ -139,7 +138,7 @@ func (s *splitRelease) wantEdges(edges []corev1.Pod) {
 		}
 		text := strings.Join(strings.Fields(said.String()), " ")
 		for _, edge := range edges {
-			if !strings.Contains(text, "NGINX of the edge "+edge.Name+" generation 1 serves ") {
+			if !strings.Contains(text, "NGINX of the edge "+edge.Name+": generation 1 serves ") {
 				return fmt.Errorf("%s does not serve: %s", edge.Name, said.String())
 			}
 		}
