@@ -12,7 +12,8 @@ import (
 	"github.com/headgate/headgate/test/e2e/clustertest"
 )
 
-// A release with everything in one gets controls and edges apart, and goes back, under load: no request fails.
+// A release with everything in one gets controls and edges apart, and goes back, under load: no request fails, and the
+// status is never without its address.
 func TestUpgradeToSplit(t *testing.T) {
 	s := newSplit(t, "")
 	host := s.host("web")
@@ -22,6 +23,7 @@ func TestUpgradeToSplit(t *testing.T) {
 	address := s.clientService().Spec.ClusterIP
 	s.awaitAddress(address, host)
 	s.awaitShown(address)
+	unwatch := s.watchStatus("web")
 	l := s.newLoad(address)
 	for number := range 4 {
 		l.add(client{host: host, secure: number%2 == 1}, number > 1, 10*pace)
@@ -51,6 +53,9 @@ func TestUpgradeToSplit(t *testing.T) {
 	}
 	l.awaitMore(50)
 	l.wantNoFailure()
+	if err := unwatch(); err != nil {
+		t.Error(err)
+	}
 }
 
 // awaitEnded waits until pods are gone.

@@ -34,7 +34,7 @@ func TestUpgradeDocument(t *testing.T) {
 	address := u.address("ingress-nginx")
 	u.awaitAddress(address, u.host("web"))
 	u.awaitStatus(address)
-	u.watchStatus()
+	u.unwatch = u.watchStatus("web")
 	l := u.startClients(address)
 	u.wantHandedOver(ingressNginxImage)
 
@@ -63,7 +63,9 @@ func (u *upgrade) moveHost(l *load) {
 	u.awaitAddress(moved, u.host("web"))
 	there := u.startClients(moved)
 	l.wantNoFailure()
-	u.endStatusWatch()
+	if err := u.unwatch(); err != nil {
+		u.t.Error(err)
+	}
 	u.run("Side by side", 2)
 	u.awaitShown(moved, "web-headgate")
 	there.awaitMore(50)
@@ -295,14 +297,15 @@ func (u *upgrade) awaitStatus(address string) {
 	u.awaitShown(address, "web")
 }
 
-// watchStatus notes whether the Ingress is without its address at any time.
-func (u *upgrade) watchStatus() {
-	u.t.Helper()
+// watchStatus notes whether an Ingress is without its one address at any time, until the function that it returns is called:
+// that says what was wrong.
+func (h *headgate) watchStatus(name string) (end func() error) {
+	h.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	options := metav1.ListOptions{FieldSelector: "metadata.name=web"}
-	watch, err := u.cluster.Client().NetworkingV1().Ingresses("shop").Watch(ctx, options)
+	h.t.Cleanup(cancel)
+	watch, err := h.cluster.Client().NetworkingV1().Ingresses(h.class).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 	if err != nil {
-		u.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	ended := make(chan error, 1)
 	go func() {
@@ -317,17 +320,9 @@ func (u *upgrade) watchStatus() {
 		}
 		ended <- wrong
 	}()
-	u.unwatch = func() error {
+	return func() error {
 		cancel()
 		return <-ended
-	}
-	u.t.Cleanup(cancel)
-}
-
-func (u *upgrade) endStatusWatch() {
-	u.t.Helper()
-	if err := u.unwatch(); err != nil {
-		u.t.Error(err)
 	}
 }
 
