@@ -43,13 +43,7 @@ type Publisher struct {
 	shows map[unit.Key][]model.Certificate
 	users map[string]int
 
-	// at is the version of the Store after the last Apply, and edges are those of each stream.
-	at    uint64
-	edges map[int64]*connected
-	// again looks at them again when one has become slow.
-	again *time.Timer
-	// current and behind are the numbers of edges that have all changes, and that lack some.
-	current, behind atomic.Int64
+	crowd crowd
 
 	events  event.Events
 	ready   atomic.Bool
@@ -57,22 +51,12 @@ type Publisher struct {
 	leaving atomic.Bool
 }
 
-// A connected edge is what is known of the edge of a stream.
-type connected struct {
-	// at is up to when it has all changes, and since when it lacks the next one; zero if it has all.
-	at    uint64
-	since time.Time
-}
-
-// slowAfter is how long an edge is waited for.
-const slowAfter = 10 * time.Second
-
 // New returns a Publisher that has published nothing.
 func New(store *publish.Store, log *slog.Logger) *Publisher {
 	return &Publisher{
 		store: store, log: log, pushed: func(bool, bool) {},
 		changes: map[unit.Key]publish.Change{}, expected: map[string]struct{}{}, waiting: map[unit.Key]waiting{},
-		names: map[unit.Kind]map[string]struct{}{}, shown: stapling.New(), shows: map[unit.Key][]model.Certificate{}, users: map[string]int{}, edges: map[int64]*connected{},
+		names: map[unit.Kind]map[string]struct{}{}, shown: stapling.New(), shows: map[unit.Key][]model.Certificate{}, users: map[string]int{}, crowd: crowd{members: map[int64]*member{}},
 		events: event.New(), serving: make(chan struct{}),
 	}
 }
@@ -197,15 +181,17 @@ func (p *Publisher) Start(ctx context.Context) error {
 
 // Apply publishes what was set since the last time.
 func (p *Publisher) Apply(context.Context) {
-	p.at = p.store.Put(slices.Collect(maps.Values(p.changes))...)
+	at := p.store.Put(slices.Collect(maps.Values(p.changes))...)
 	clear(p.changes)
-	p.notePushed()
+	if p.crowd.publish(at) {
+		p.pushed(true, false)
+	}
 }
 
 // Connected notes that an edge has opened a stream.
 func (p *Publisher) Connected(stream int64, edge string) {
 	p.log.Info("an edge has connected", "edge", edge, "stream", stream)
-	p.events.Post(func(context.Context) { p.edges[stream] = &connected{since: time.Now()} })
+	p.crowd.set(stream, 0)
 }
 
 // Acknowledged notes that the edge of a stream has all changes up to a version of the Store.
@@ -213,56 +199,55 @@ func (p *Publisher) Acknowledged(stream int64, at uint64, rejected error) {
 	if rejected != nil {
 		p.log.Error("an edge can't serve everything", "stream", stream, "error", rejected)
 	}
-	p.events.Post(func(context.Context) {
-		if e := p.edges[stream]; e != nil {
-			e.at, e.since = at, time.Time{}
-			p.notePushed()
-		}
-	})
+	if p.crowd.set(stream, at) {
+		p.notePushed()
+	}
 }
 
 // Gone notes the end of a stream.
 func (p *Publisher) Gone(stream int64) {
-	p.events.Post(func(context.Context) {
-		delete(p.edges, stream)
+	if p.crowd.remove(stream) {
 		p.notePushed()
+	}
+}
+
+// notePushed has it reported that no edge is waited for, unless there is another change by then.
+func (p *Publisher) notePushed() {
+	p.events.Post(func(context.Context) {
+		if p.crowd.hasAll() {
+			p.pushed(true, false)
+		}
 	})
 }
 
-// notePushed reports that all edges have everything, if they do. One that takes nothing for a while is not waited
-// for: the status of Ingresses would wait for it, too.
-func (p *Publisher) notePushed() {
-	now, behind, wait := time.Now(), 0, time.Duration(0)
-	for _, e := range p.edges {
-		if e.at >= p.at {
-			continue
-		}
-		behind++
-		if e.since.IsZero() {
-			e.since = now
-		}
-		wait = max(wait, e.since.Add(slowAfter).Sub(now))
-	}
-	p.behind.Store(int64(behind))
-	p.current.Store(int64(len(p.edges) - behind))
-	if wait <= 0 {
-		p.pushed(true, false)
-		return
-	}
-	if p.again != nil {
-		p.again.Stop()
-	}
-	p.again = time.AfterFunc(wait, func() { p.events.Post(func(context.Context) { p.notePushed() }) })
-}
-
 // Edges are the numbers of edges that are connected: of those that have all changes, and of those that lack some.
-func (p *Publisher) Edges() (current, behind int64) { return p.current.Load(), p.behind.Load() }
+func (p *Publisher) Edges() (current, behind int) { return p.crowd.numbers() }
 
 // Events are to be run between two changes.
 func (p *Publisher) Events() <-chan func(context.Context) { return p.events.Events() }
 
-// Run has nothing to do meanwhile. wait ends the events.
-func (p *Publisher) Run(context.Context) (wait func()) { return p.events.End }
+// lookInterval is that of looks for slow edges.
+const lookInterval = time.Second
+
+// Run looks for edges that take nothing until ctx ends: the status of Ingresses would wait for them. wait ends the
+// events.
+func (p *Publisher) Run(ctx context.Context) (wait func()) {
+	go func() {
+		look := time.NewTicker(lookInterval)
+		defer look.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case now := <-look.C:
+				if p.crowd.look(now) {
+					p.notePushed()
+				}
+			}
+		}
+	}()
+	return p.events.End
+}
 
 // Check returns why edges are not served, or nil if they are.
 func (p *Publisher) Check(context.Context) error {

@@ -78,15 +78,15 @@ func named(certificate, said string) string {
 
 // register registers the metrics of a control.
 func (e *Edges) register(registry prometheus.Registerer, store *publish.Store) {
-	edges := func(state string, number func() int64) prometheus.Collector {
+	edges := func(state string, number func() int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "headgate_edges", ConstLabels: prometheus.Labels{"state": state},
 			Help: "Of a control, the number of edges that are connected, by whether they have all changes (current) or lack some (behind).",
 		}, func() float64 { return float64(number()) })
 	}
 	registry.MustRegister(
-		edges("current", func() int64 { current, _ := e.Publisher.Edges(); return current }),
-		edges("behind", func() int64 { _, behind := e.Publisher.Edges(); return behind }),
+		edges("current", func() int { current, _ := e.Publisher.Edges(); return current }),
+		edges("behind", func() int { _, behind := e.Publisher.Edges(); return behind }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "headgate_published_bytes", Help: "Of a control, the size in bytes of all units that it publishes for edges.",
 		}, func() float64 { return float64(store.Size().Bytes) }),
