@@ -18,7 +18,7 @@ func start(t *testing.T) (*publisher.Publisher, func() []string) {
 	t.Helper()
 	store := publish.New()
 	p := publisher.New(store, slog.New(slog.NewTextHandler(t.Output(), nil)))
-	reader := store.Reader(nil, nil)
+	reader := store.Reader(nil)
 	if _, err := reader.Next(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -229,6 +229,7 @@ func (c *Client) open(show func() (*tls.Certificate, error), options ...grpc.Dia
 		grpc.WithTransportCredentials(current{func() (*tls.Config, error) { return c.config(show) }}), grpc.WithAuthority(ServerName), grpc.WithNoProxy(),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: often, MinConnectTimeout: handshakeTimeout}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingInterval, Timeout: pingTimeout}), grpc.WithDisableServiceConfig(),
+		grpc.WithStaticStreamWindowSize(controlWindow), grpc.WithStaticConnWindowSize(2*controlWindow),
 	)...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the control at %s: %w", c.Address, err)

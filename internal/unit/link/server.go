@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
@@ -36,6 +37,11 @@ const (
 	lingerBytes = 64 << 10
 	// maxStreams is how many streams an edge may have at a time.
 	maxStreams = 16
+	// readBuffer is the size of the buffer for what an edge sends, in bytes: that is little, but for the first request.
+	readBuffer = 4 << 10
+	// edgeWindow is how much an edge may send on a stream before it is read, in bytes, and controlWindow the same for a control.
+	edgeWindow    = 128 << 10
+	controlWindow = 1 << 20
 	// maxHeader is the maximum size of headers, in bytes.
 	maxHeader = 16 << 10
 	// maxEnroll is the maximum size of a message from who has no certificate, in bytes.
@@ -63,6 +69,8 @@ type ServerSettings struct {
 	Renew func(Identity) error
 	// MaxMessage is the maximum size of a message from an edge, in bytes.
 	MaxMessage int
+	// Codec encodes messages to edges; nil for that of gRPC.
+	Codec encoding.CodecV2
 	// Validity is that of edges' certificates, EdgeValidity if it is 0.
 	Validity time.Duration
 	Log      *slog.Logger
@@ -98,10 +106,18 @@ func NewServer(s ServerSettings) *Server {
 			grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
 		}
 	}
-	server.edges = grpc.NewServer(append(
+	options := append(
 		common(s.MaxMessage, maxStreams, keepalive.ServerParameters{MaxConnectionIdle: idleTimeout}),
 		grpc.StreamInterceptor(streamGuard(s.Source, cmp.Or(s.recheck, recheckInterval))), grpc.UnaryInterceptor(unaryGuard(s.Source)),
-	)...)
+		// Hundreds of edges are quiet most of the time.
+		grpc.SharedWriteBuffer(true), grpc.ReadBufferSize(readBuffer),
+		// A window that grows costs a ping for each message.
+		grpc.StaticStreamWindowSize(edgeWindow), grpc.StaticConnWindowSize(2*edgeWindow),
+	)
+	if s.Codec != nil {
+		options = append(options, grpc.ForceServerCodecV2(s.Codec))
+	}
+	server.edges = grpc.NewServer(options...)
 	server.strangers = grpc.NewServer(append(
 		common(maxEnroll, 1, keepalive.ServerParameters{MaxConnectionAge: strangerTimeout, MaxConnectionAgeGrace: time.Second}),
 		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error {

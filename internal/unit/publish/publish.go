@@ -11,8 +11,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
+	"weak"
 
 	"github.com/headgate/headgate/internal/unit"
 	"github.com/headgate/headgate/internal/unit/wire"
@@ -37,6 +39,24 @@ type Store struct {
 	readers     map[*Reader]struct{}
 	// changed is closed at the next change.
 	changed chan struct{}
+	// free are numbers that no entry has, of those below the number of all.
+	free []int
+	// all is what readers get that have nothing, for as long as one of them sends it.
+	all weak.Pointer[Whole]
+}
+
+// A Whole is all resources at one time, in their order. Readers that begin meanwhile have the same one.
+type Whole struct {
+	at        uint64
+	resources []wire.Resource
+	once      sync.Once
+	made      any
+}
+
+// Made is what was made of the resources by the first call. What it makes must be the same for all readers.
+func (w *Whole) Made(make func([]wire.Resource) any) any {
+	w.once.Do(func() { w.made = make(w.resources) })
+	return w.made
 }
 
 // An entry is a resource, or what is left of one.
@@ -52,6 +72,8 @@ type entry struct {
 	previous, behind *entry
 	// namespace is that of a unit.
 	namespace string
+	// number is one that no other entry has.
+	number int
 }
 
 // New is an empty Store.
@@ -101,7 +123,7 @@ func (s *Store) put(c Change) {
 func (s *Store) set(r wire.Resource) {
 	e := s.entries[r.Key]
 	if e == nil {
-		e = &entry{users: map[string]int{}}
+		e = &entry{users: map[string]int{}, number: s.number()}
 		s.entries[r.Key] = e
 	}
 	if e.gone {
@@ -115,6 +137,16 @@ func (s *Store) set(r wire.Resource) {
 	}
 	// Bytes that are equal are kept once.
 	e.Refers = r.Refers
+}
+
+// number is one for another entry.
+func (s *Store) number() int {
+	if last := len(s.free) - 1; last >= 0 {
+		n := s.free[last]
+		s.free = s.free[:last]
+		return n
+	}
+	return len(s.entries)
 }
 
 // use counts the units of a namespace that refer to a resource. One that nothing refers to is gone.
@@ -183,7 +215,7 @@ func (s *Store) forget() {
 		return
 	}
 	for r := range s.readers {
-		if r.at == slowest && r.held == nil {
+		if r.at == slowest {
 			r.late = true
 			delete(s.readers, r)
 		}
@@ -195,10 +227,7 @@ func (s *Store) forget() {
 func (s *Store) slowest() uint64 {
 	at := s.at
 	for r := range s.readers {
-		// The first cut needs nothing of what is gone.
-		if r.held == nil {
-			at = min(at, r.at)
-		}
+		at = min(at, r.at)
 	}
 	return at
 }
@@ -208,6 +237,7 @@ func (s *Store) forgetUntil(at uint64) {
 		if e.gone {
 			s.unlink(e)
 			delete(s.entries, e.Key)
+			s.free = append(s.free, e.number)
 			s.gone--
 		}
 	}
@@ -259,25 +289,52 @@ func (s *Store) Size() Size {
 type Reader struct {
 	store *Store
 	takes func(namespace string) bool
-	// at is up to when it has all changes.
+	// at is up to when it has all changes, and up to the first cut when it began.
 	at uint64
-	// held are the versions that it has, nil once it has got the first cut.
-	held map[unit.Key]string
-	late bool
+	// began is false up to the first cut. Until then, same are the numbers of entries whose versions it had already
+	// at that time, and others what it has besides: hundreds of readers may begin at the same moment.
+	began  bool
+	same   numbers
+	others []unit.Key
+	late   bool
 }
 
-// Reader returns a Reader for one who holds some versions already. takes says of which
-// namespaces it gets units, and what these refer to; what belongs to none, it gets always.
-func (s *Store) Reader(held map[unit.Key]string, takes func(namespace string) bool) *Reader {
+// Reader returns a Reader for one who has nothing. takes says of which namespaces it gets units, and what these
+// refer to; what belongs to none, it gets always.
+func (s *Store) Reader(takes func(namespace string) bool) *Reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if held == nil {
-		held = map[unit.Key]string{}
-	}
-	r := &Reader{store: s, takes: takes, held: held}
+	r := &Reader{store: s, takes: takes, at: s.at}
 	s.readers[r] = struct{}{}
 	return r
 }
+
+// Hold notes which versions it has already. It must be called before Next, with each unit once.
+func (r *Reader) Hold(versions iter.Seq2[unit.Key, string]) {
+	s := r.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, version := range versions {
+		// What changed since it began may have another version than at that time.
+		if e := s.entries[key]; e != nil && !e.gone && e.Version == version && e.changed <= r.at {
+			r.same.add(e.number)
+		} else {
+			r.others = append(r.others, key)
+		}
+	}
+}
+
+// numbers is a set of small numbers.
+type numbers []uint64
+
+func (n *numbers) add(i int) {
+	for i/64 >= len(*n) {
+		*n = append(*n, 0)
+	}
+	(*n)[i/64] |= 1 << (i % 64)
+}
+
+func (n numbers) has(i int) bool { return i/64 < len(n) && n[i/64]&(1<<(i%64)) != 0 }
 
 // Close ends it.
 func (r *Reader) Close() {
@@ -290,17 +347,19 @@ func (r *Reader) Close() {
 // is gone, in the opposite order.
 type Cut struct {
 	// At is the version of the Store that the reader has with it.
-	At        uint64
+	At uint64
+	// Resources must not be changed: other readers have them too.
 	Resources []wire.Resource
-	Gone      []unit.Key
+	// Whole has the same Resources, if these are all that there are; otherwise it is nil.
+	Whole *Whole
+	Gone  []unit.Key
 }
 
 // ErrLate means that a reader must begin again: it was away for so long that it is not known any more
 // what is gone meanwhile, or it gets other namespaces than before.
 var ErrLate = errors.New("the reader must begin again")
 
-// Next waits until something differs from what the reader has. The first one may be empty: then it
-// has everything.
+// Next waits for changes. A Cut may be empty: then the reader has everything up to that version of the Store.
 func (r *Reader) Next(ctx context.Context) (Cut, error) {
 	for {
 		cut, changed, err := r.cut()
@@ -323,35 +382,67 @@ func (r *Reader) cut() (cut Cut, changed <-chan struct{}, err error) {
 	switch {
 	case r.late:
 		return Cut{}, nil, ErrLate
-	case r.held != nil:
+	case !r.began:
 		cut = r.first()
 	case s.at > r.at:
 		cut = r.since()
-	}
-	isFirst := r.held != nil
-	r.at, r.held, cut.At = s.at, nil, s.at
-	if !isFirst && len(cut.Resources)+len(cut.Gone) == 0 {
+	default:
 		return Cut{}, s.changed, nil
 	}
-	slices.SortFunc(cut.Resources, func(a, b wire.Resource) int { return a.Key.Compare(b.Key) })
+	r.at, cut.At = s.at, s.at
+	r.began, r.same, r.others = true, nil, nil
 	slices.SortFunc(cut.Gone, unit.Key.CompareDeleted)
 	return cut, nil, nil
 }
 
 func (r *Reader) first() (cut Cut) {
-	for e := r.store.first; e != nil; e = e.behind {
-		if !r.gets(e) {
-			continue
-		}
-		if r.held[e.Key] != e.Version {
-			cut.Resources = append(cut.Resources, e.Resource)
-		}
-		delete(r.held, e.Key)
+	if r.takes == nil && len(r.same) == 0 {
+		cut.Whole = r.store.whole()
+		cut.Resources = cut.Whole.resources
+	} else {
+		cut = r.differing()
 	}
-	for key := range r.held {
-		cut.Gone = append(cut.Gone, key)
+	for _, key := range r.others {
+		if e := r.store.entries[key]; e == nil || !r.gets(e) {
+			cut.Gone = append(cut.Gone, key)
+		}
 	}
 	return cut
+}
+
+// differing is what a reader lacks that has some versions already.
+func (r *Reader) differing() (cut Cut) {
+	for e := r.store.first; e != nil; e = e.behind {
+		has := r.same.has(e.number) && e.changed <= r.at
+		switch gets := r.gets(e); {
+		case gets && !has:
+			cut.Resources = append(cut.Resources, e.Resource)
+		case !gets && r.same.has(e.number):
+			cut.Gone = append(cut.Gone, e.Key)
+		}
+	}
+	sortResources(cut.Resources)
+	return cut
+}
+
+// whole is made once for all readers that begin at the same time.
+func (s *Store) whole() *Whole {
+	if all := s.all.Value(); all != nil && all.at == s.at {
+		return all
+	}
+	all := &Whole{at: s.at, resources: make([]wire.Resource, 0, len(s.entries)-s.gone)}
+	for e := s.first; e != nil; e = e.behind {
+		if !e.gone {
+			all.resources = append(all.resources, e.Resource)
+		}
+	}
+	sortResources(all.resources)
+	s.all = weak.Make(all)
+	return all
+}
+
+func sortResources(list []wire.Resource) {
+	slices.SortFunc(list, func(a, b wire.Resource) int { return a.Key.Compare(b.Key) })
 }
 
 func (r *Reader) since() (cut Cut) {
@@ -362,13 +453,14 @@ func (r *Reader) since() (cut Cut) {
 			cut.Gone = append(cut.Gone, e.Key)
 		}
 	}
+	sortResources(cut.Resources)
 	return cut
 }
 
 // gets reports whether a resource is for the reader.
 func (r *Reader) gets(e *entry) bool {
-	if e.gone {
-		return false
+	if e.gone || r.takes == nil {
+		return !e.gone
 	}
 	for namespace := range e.users {
 		if r.isFor(namespace) {

@@ -3,9 +3,7 @@ package xds
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -13,7 +11,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/headgate/headgate/internal/unit"
 	"github.com/headgate/headgate/internal/unit/publish"
@@ -27,7 +24,7 @@ type Edge struct {
 	Takes func(namespace string) bool
 }
 
-// A Server serves what a Store has. It is a service of gRPC.
+// A Server serves what a Store has. It is a service of a server of gRPC that has Codec.
 type Server struct {
 	discovery.UnimplementedAggregatedDiscoveryServiceServer
 	// Store has the resources.
@@ -82,100 +79,100 @@ func (s *Server) DeltaAggregatedResources(stream Stream) error {
 	if !s.Ready() {
 		return status.Error(codes.Unavailable, "the control has not read everything yet")
 	}
-	reader, changes, err := s.first(stream, &edge)
+	reader := s.Store.Reader(edge.Takes)
+	defer reader.Close()
+	said, err := s.subscribe(stream, reader)
 	if err != nil {
 		return err
 	}
-	defer reader.Close()
+	if s.Named != nil {
+		edge.Name = s.Named(edge.Name, said)
+	}
 	number := s.streams.Add(1)
 	s.Streams.Connected(number, edge.Name)
 	defer s.Streams.Gone(number)
-	to := sender{stream: stream}
 	answers := receive(stream)
-	for {
-		if err := to.cut(changes); err != nil {
-			return err
-		}
-		rejected, err := await(stream.Context(), answers, to.nonce())
-		if err != nil {
-			return err
-		}
-		s.Streams.Acknowledged(number, changes.At, rejected)
-		changes, err = reader.Next(stream.Context())
+	for first := true; ; first = false {
+		changes, err := reader.Next(stream.Context())
 		if errors.Is(err, publish.ErrLate) {
 			return status.Error(codes.Aborted, err.Error())
 		}
 		if err != nil {
 			return status.FromContextError(stream.Context().Err()).Err()
 		}
+		if !first && len(changes.Resources)+len(changes.Gone) == 0 {
+			// What has changed is for others.
+			s.Streams.Acknowledged(number, changes.At, nil)
+			continue
+		}
+		nonce, err := send(stream, changes)
+		if err != nil {
+			return err
+		}
+		rejected, err := await(stream.Context(), answers, nonce)
+		if err != nil {
+			return err
+		}
+		s.Streams.Acknowledged(number, changes.At, rejected)
 	}
 }
 
-// first is the first cut for an edge, and a reader for the next ones, when it is the edge's turn. The edge says its name then.
-func (s *Server) first(stream Stream, edge *Edge) (*publish.Reader, publish.Cut, error) {
+// subscribe has an edge say what it holds, when it is its turn, and returns the name that it says.
+func (s *Server) subscribe(stream Stream, reader *publish.Reader) (name string, _ error) {
 	select {
 	case s.turns <- struct{}{}:
+		defer func() { <-s.turns }()
 	case <-stream.Context().Done():
-		return nil, publish.Cut{}, status.FromContextError(stream.Context().Err()).Err()
+		return "", status.FromContextError(stream.Context().Err()).Err()
 	}
 	type said struct {
-		held map[unit.Key]string
 		name string
 		err  error
 	}
 	done := make(chan said, 1)
 	go func() {
-		held, name, err := subscriptions(stream)
-		done <- said{held, name, err}
+		name, err := subscriptions(stream, reader)
+		done <- said{name, err}
 	}()
-	defer func() { <-s.turns }()
 	select {
 	case <-time.After(holdTimeout):
 		// The end of the stream ends what reads it.
-		return nil, publish.Cut{}, status.Errorf(codes.DeadlineExceeded, "the edge did not say within %v what it holds", holdTimeout)
+		return "", status.Errorf(codes.DeadlineExceeded, "the edge did not say within %v what it holds", holdTimeout)
 	case said := <-done:
-		if said.err != nil {
-			return nil, publish.Cut{}, said.err
-		}
-		if s.Named != nil {
-			edge.Name = s.Named(edge.Name, said.name)
-		}
-		reader := s.Store.Reader(said.held, edge.Takes)
-		// The first one comes at once, and what is held is not needed after it.
-		cut, err := reader.Next(stream.Context())
-		if err != nil {
-			reader.Close()
-			return nil, publish.Cut{}, status.Error(codes.Aborted, err.Error())
-		}
-		return reader, cut, nil
+		return said.name, said.err
 	}
 }
 
-// subscriptions reads a request for each type that the edge knows, and returns what it holds, and the name that it says.
-func subscriptions(stream Stream) (held map[unit.Key]string, name string, err error) {
-	held = map[unit.Key]string{}
+// subscriptions reads a request for each type that the edge knows, and notes what it holds. It returns the name that
+// the edge says.
+func subscriptions(stream Stream, reader *publish.Reader) (name string, err error) {
 	waits := map[string]bool{}
 	for first := true; first || len(waits) > 0; first = false {
 		request, err := stream.Recv()
 		if err != nil {
-			return nil, "", err
+			return "", err
 		}
 		if first {
 			name = request.GetNode().GetId()
 			if waits, err = announced(request); err != nil {
-				return nil, "", err
+				return "", err
 			}
 		}
-		delete(waits, request.TypeUrl)
-		kind, ok := kindOf(request.TypeUrl)
-		if !ok {
+		if !waits[request.TypeUrl] {
 			continue
 		}
-		for name, version := range request.InitialResourceVersions {
-			held[kind.Key(name)] = version
+		delete(waits, request.TypeUrl)
+		if kind, ok := kindOf(request.TypeUrl); ok {
+			reader.Hold(func(yield func(unit.Key, string) bool) {
+				for name, version := range request.InitialResourceVersions {
+					if !yield(kind.Key(name), version) {
+						return
+					}
+				}
+			})
 		}
 	}
-	return held, name, nil
+	return name, nil
 }
 
 // announced are the types that an edge says it will subscribe to.
@@ -244,69 +241,4 @@ func await(ctx context.Context, answers <-chan *discovery.DeltaDiscoveryRequest,
 			}
 		}
 	}
-}
-
-// A sender sends responses on one stream.
-type sender struct {
-	stream Stream
-	sent   int
-}
-
-// nonce is that of the last response.
-func (s *sender) nonce() string { return strconv.Itoa(s.sent) }
-
-func (s *sender) send(response *discovery.DeltaDiscoveryResponse) error {
-	s.sent++
-	response.Nonce = s.nonce()
-	if err := s.stream.Send(response); err != nil {
-		return fmt.Errorf("send %s: %w", response.TypeUrl, err)
-	}
-	return nil
-}
-
-// cut sends what has changed, a kind after the other, and the end.
-func (s *sender) cut(c publish.Cut) error {
-	version := strconv.FormatUint(c.At, 10)
-	response, size := (*discovery.DeltaDiscoveryResponse)(nil), 0
-	flush := func() error {
-		if response == nil {
-			return nil
-		}
-		ready := response
-		response, size = nil, 0
-		return s.send(ready)
-	}
-	begin := func(kind unit.Kind, more int) error {
-		if response != nil && (response.TypeUrl != typeOf(kind) || size+more > maxResponse) {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
-		if response == nil {
-			response = &discovery.DeltaDiscoveryResponse{TypeUrl: typeOf(kind), SystemVersionInfo: version}
-		}
-		size += more
-		return nil
-	}
-	for _, r := range c.Resources {
-		if err := begin(r.Kind, len(r.Name)+len(r.Bytes)); err != nil {
-			return err
-		}
-		response.Resources = append(response.Resources, &discovery.Resource{
-			Name: r.Name, Version: r.Version, Resource: &anypb.Any{TypeUrl: typeOf(r.Kind), Value: r.Bytes},
-		})
-	}
-	for _, key := range c.Gone {
-		if err := begin(key.Kind, len(key.Name)); err != nil {
-			return err
-		}
-		response.RemovedResources = append(response.RemovedResources, key.Name)
-	}
-	if err := flush(); err != nil {
-		return err
-	}
-	return s.send(&discovery.DeltaDiscoveryResponse{
-		TypeUrl: cutType, SystemVersionInfo: version,
-		Resources: []*discovery.Resource{{Name: cutName, Version: version, Resource: &anypb.Any{TypeUrl: cutType}}},
-	})
 }

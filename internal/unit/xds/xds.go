@@ -36,8 +36,13 @@ const (
 // versions it holds.
 const MaxMessage = 64 << 20
 
-// maxResponse is how large responses get, in bytes, unless they have a single resource.
-const maxResponse = 256 << 10
+const (
+	// maxResponse is how large responses get, in bytes, unless they have a single resource. gRPC encodes them into
+	// buffers of 32 KiB, or else of 1 MiB, for each edge.
+	maxResponse = 28 << 10
+	// maxShared is the same where responses are encoded once for many edges.
+	maxShared = 256 << 10
+)
 
 // kinds are those that are sent, in their order.
 func kinds() []unit.Kind {

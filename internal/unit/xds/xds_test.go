@@ -39,6 +39,7 @@ type control struct {
 	mu       sync.Mutex
 	edges    map[int64]string
 	cuts     map[string]int
+	has      map[string]uint64
 	rejected []string
 	loading  atomic.Bool
 }
@@ -55,9 +56,10 @@ func (c *control) Gone(stream int64) {
 	delete(c.edges, stream)
 }
 
-func (c *control) Acknowledged(stream int64, _ uint64, err error) {
+func (c *control) Acknowledged(stream int64, at uint64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.has[c.edges[stream]] = at
 	c.cuts[c.edges[stream]]++
 	if err != nil {
 		c.rejected = append(c.rejected, err.Error())
@@ -65,7 +67,7 @@ func (c *control) Acknowledged(stream int64, _ uint64, err error) {
 }
 
 func start(t *testing.T, takes func(string) bool) *control {
-	c := &control{Store: publish.New(), server: grpc.NewServer(grpc.MaxRecvMsgSize(xds.MaxMessage)), listener: bufconn.Listen(1 << 16), cuts: map[string]int{}, edges: map[int64]string{}}
+	c := &control{Store: publish.New(), server: grpc.NewServer(grpc.MaxRecvMsgSize(xds.MaxMessage), grpc.ForceServerCodecV2(xds.Codec())), listener: bufconn.Listen(1 << 16), cuts: map[string]int{}, has: map[string]uint64{}, edges: map[int64]string{}}
 	(&xds.Server{
 		Store: c.Store,
 		Identify: func(ctx context.Context) (xds.Edge, error) {
@@ -263,7 +265,7 @@ func TestRejection(t *testing.T) {
 // A cut of any number of responses arrives: nothing waits for what acknowledges them meanwhile.
 func TestManyResponses(t *testing.T) {
 	c := start(t, nil)
-	const units = 3000
+	const units = 500
 	for i := range units {
 		key := unit.Host.Key(fmt.Sprint(i))
 		// Each is a response of its own.
@@ -299,6 +301,12 @@ func TestOnlyItsNamespaces(t *testing.T) {
 	if got := e.versions(); len(got) != 1 || got[unit.Host.Key("a.test")] == "" {
 		t.Errorf("it has %v", got)
 	}
+	at := c.Put(change(unit.Host, "b.test", "2"))
+	eventually(t, "the edge lacks nothing of its own", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.has["a"] == at
+	})
 }
 
 func node(t *testing.T, schema int) *core.Node {

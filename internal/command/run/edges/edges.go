@@ -39,7 +39,7 @@ type Edges struct {
 func Listen(address string, settings link.ServerSettings, registry prometheus.Registerer) (*Edges, error) {
 	store := publish.New()
 	e := &Edges{Publisher: publisher.New(store, settings.Log), groups: groups.New(store.Regroup)}
-	settings.MaxMessage = xds.MaxMessage
+	settings.MaxMessage, settings.Codec = xds.MaxMessage, xds.Codec()
 	e.server = link.NewServer(settings)
 	// A token is of one edge. A certificate from elsewhere may be that of many.
 	shown := named
