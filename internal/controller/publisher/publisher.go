@@ -43,7 +43,7 @@ type Publisher struct {
 	shows map[unit.Key][]model.Certificate
 	users map[string]int
 
-	crowd crowd
+	edges edges
 
 	events  event.Events
 	ready   atomic.Bool
@@ -56,7 +56,7 @@ func New(store *publish.Store, log *slog.Logger) *Publisher {
 	return &Publisher{
 		store: store, log: log, pushed: func(bool, bool) {},
 		changes: map[unit.Key]publish.Change{}, expected: map[string]struct{}{}, waiting: map[unit.Key]waiting{},
-		names: map[unit.Kind]map[string]struct{}{}, shown: stapling.New(), shows: map[unit.Key][]model.Certificate{}, users: map[string]int{}, crowd: crowd{members: map[int64]*member{}},
+		names: map[unit.Kind]map[string]struct{}{}, shown: stapling.New(), shows: map[unit.Key][]model.Certificate{}, users: map[string]int{}, edges: edges{members: map[int64]*member{}},
 		events: event.New(), serving: make(chan struct{}),
 	}
 }
@@ -183,7 +183,7 @@ func (p *Publisher) Start(ctx context.Context) error {
 func (p *Publisher) Apply(context.Context) {
 	at := p.store.Put(slices.Collect(maps.Values(p.changes))...)
 	clear(p.changes)
-	if p.crowd.publish(at) {
+	if p.edges.publish(at) {
 		p.pushed(true, false)
 	}
 }
@@ -191,7 +191,7 @@ func (p *Publisher) Apply(context.Context) {
 // Connected notes that an edge has opened a stream.
 func (p *Publisher) Connected(stream int64, edge string) {
 	p.log.Info("an edge has connected", "edge", edge, "stream", stream)
-	p.crowd.set(stream, 0)
+	p.edges.set(stream, 0)
 }
 
 // Acknowledged notes that the edge of a stream has all changes up to a version of the Store.
@@ -199,14 +199,14 @@ func (p *Publisher) Acknowledged(stream int64, at uint64, rejected error) {
 	if rejected != nil {
 		p.log.Error("an edge can't serve everything", "stream", stream, "error", rejected)
 	}
-	if p.crowd.set(stream, at) {
+	if p.edges.set(stream, at) {
 		p.notePushed()
 	}
 }
 
 // Gone notes the end of a stream.
 func (p *Publisher) Gone(stream int64) {
-	if p.crowd.remove(stream) {
+	if p.edges.remove(stream) {
 		p.notePushed()
 	}
 }
@@ -214,14 +214,14 @@ func (p *Publisher) Gone(stream int64) {
 // notePushed has it reported that no edge is waited for, unless there is another change by then.
 func (p *Publisher) notePushed() {
 	p.events.Post(func(context.Context) {
-		if p.crowd.hasAll() {
+		if p.edges.hasAll() {
 			p.pushed(true, false)
 		}
 	})
 }
 
 // Edges are the numbers of edges that are connected: of those that have all changes, and of those that lack some.
-func (p *Publisher) Edges() (current, behind int) { return p.crowd.numbers() }
+func (p *Publisher) Edges() (current, behind int) { return p.edges.numbers() }
 
 // Events are to be run between two changes.
 func (p *Publisher) Events() <-chan func(context.Context) { return p.events.Events() }
@@ -240,7 +240,7 @@ func (p *Publisher) Run(ctx context.Context) (wait func()) {
 			case <-ctx.Done():
 				return
 			case now := <-look.C:
-				if p.crowd.look(now) {
+				if p.edges.look(now) {
 					p.notePushed()
 				}
 			}

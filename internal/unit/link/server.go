@@ -109,8 +109,7 @@ func NewServer(s ServerSettings) *Server {
 	options := append(
 		common(s.MaxMessage, maxStreams, keepalive.ServerParameters{MaxConnectionIdle: idleTimeout}),
 		grpc.StreamInterceptor(streamGuard(s.Source, cmp.Or(s.recheck, recheckInterval))), grpc.UnaryInterceptor(unaryGuard(s.Source)),
-		// Hundreds of edges are quiet most of the time.
-		grpc.SharedWriteBuffer(true), grpc.ReadBufferSize(readBuffer),
+		grpc.ReadBufferSize(readBuffer),
 		// A window that grows costs a ping for each message.
 		grpc.StaticStreamWindowSize(edgeWindow), grpc.StaticConnWindowSize(2*edgeWindow),
 	)
