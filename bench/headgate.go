@@ -66,13 +66,23 @@ func (s *stage) startHeadgate(ctx context.Context, at place) (*headgate, error) 
 	})
 }
 
-// launch starts Headgate, adding to the arguments, and waits until it is ready.
+// launch starts Headgate, adding to the arguments, and waits until it is ready, with its one worker.
 func (s *stage) launch(ctx context.Context, at place, dial dialer, start func(...string) (*process, error)) (*headgate, error) {
+	h, err := begin(ctx, at, dial, start)
+	if err != nil {
+		return nil, err
+	}
+	h.worker, err = worker(filepath.Join(at.runDir, "nginx.pid"))
+	return h, err
+}
+
+// begin starts a Headgate that may have no NGINX, and waits until it is ready.
+func begin(ctx context.Context, at place, dial dialer, start func(...string) (*process, error)) (*headgate, error) {
 	h := &headgate{
 		instance: instance{port: at.http}, https: at.https, dial: dial, health: at.health, folder: at.folder, runDir: at.runDir,
 		web: &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: requestTimeout},
 	}
-	begin := time.Now()
+	began := time.Now()
 	var err error
 	h.process, err = start(at.arguments()...)
 	if err != nil {
@@ -89,9 +99,8 @@ func (s *stage) launch(ctx context.Context, at place, dial dialer, start func(..
 	if err != nil {
 		return nil, fmt.Errorf("start Headgate: %w", err)
 	}
-	h.ready = time.Since(begin)
-	h.worker, err = worker(filepath.Join(at.runDir, "nginx.pid"))
-	return h, err
+	h.ready = time.Since(began)
+	return h, nil
 }
 
 func (h *headgate) client() *client { return &client{dial: h.dial, port: h.port} }

@@ -12,6 +12,7 @@
 //	go run ./bench -passthrough   what TLS passthrough costs ordinary TLS connections
 //	go run ./bench -peers [-short] [-only requests|scales|endpoints]   beside other proxies; bench/peers/install gets them
 //	go run ./bench -large [-short]   on a real API server with 1,000, 10,000 and, in its long form, 100,000 Ingresses
+//	go run ./bench -edges [-only 100] [-short]   a control of 10,000 Ingresses with up to 500 edges
 //	go run ./bench -attacks [-only A5] [-against OTHER/headgate]   what attacks cost others
 //
 // It needs bin/headgate, nginx with its Lua module, wrk and taskset, two cores
@@ -78,6 +79,7 @@ func run(ctx context.Context, args []string) error {
 	streams := flags.Bool("streams", false, "compare TCP and UDP services with NGINX's stream module, and do nothing else")
 	besides := flags.Bool("peers", false, "compare Headgate with other proxies, which bench/peers/install gets, and do nothing else; with -only, requests, scales or endpoints")
 	large := flags.Bool("large", false, "measure starts, memory and changes on a real API server with up to 100,000 Ingresses, and do nothing else; with -short, up to 10,000")
+	edges := flags.Bool("edges", false, "measure a control with up to 500 edges that are simulated, and the start of a real one, and do nothing else; with -only, one number of edges; with -short, 1,000 Ingresses and up to 10 edges, within loose bounds")
 	metrics := flags.Bool("metrics", false, "with -instructions or -against: with --enable-metrics; the counts are only printed")
 	passthrough := flags.Bool("passthrough", false, "measure what TLS passthrough costs ordinary TLS connections, and do nothing else")
 	memory := flags.Bool("memory", false, "measure the memory of NGINX with client certificates and ModSecurity, and do nothing else")
@@ -89,7 +91,7 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if !*attacked && !*besides {
+	if !*attacked && !*besides && !*edges {
 		if err := checkPart(*only, *short, *instructions); err != nil {
 			return err
 		}
@@ -116,6 +118,7 @@ func run(ctx context.Context, args []string) error {
 		{*streams, func() error { return measureStreams(ctx, s, n, os.Stdout) }},
 		{*besides, func() error { return measurePeers(ctx, s, peerSize(n, *short, *rounds), *only, *short, os.Stdout) }},
 		{*large, func() error { return measureLarge(ctx, s, n, *short, os.Stdout) }},
+		{*edges, func() error { return measureEdges(ctx, s, *only, *short, os.Stdout) }},
 		{*passthrough, func() error { return measurePassthrough(ctx, s, n, os.Stdout) }},
 		{*memory, func() error { return measureMemory(ctx, s, os.Stdout) }},
 		{*http3, func() error { return measureHTTP3(ctx, s, n, os.Stdout) }},
