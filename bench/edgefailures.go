@@ -148,10 +148,10 @@ func (r edgeFailures) check() error {
 	return nil
 }
 
-// An edgeStart is how long real edges took to be ready, in milliseconds.
+// An edgeStart is how long real edges took to be ready, and what CPU that took without NGINX, in milliseconds.
 type edgeStart struct {
-	name  string
-	ready []float64
+	name       string
+	ready, cpu []float64
 }
 
 // measureEdgeStarts starts a real edge of a control again and again, with NGINX.
@@ -187,11 +187,11 @@ func (p *edgePlace) measureEdgeStarts(ctx context.Context, times int) ([]edgeSta
 			if i > 0 {
 				further = []string{"--state-dir", state}
 			}
-			ready, err := p.startEdge(ctx, at, further...)
+			ready, cpu, err := p.startEdge(ctx, at, further...)
 			if err != nil {
 				return nil, fmt.Errorf("start an edge %s: %w", starts[i].name, err)
 			}
-			starts[i].ready = append(starts[i].ready, ready)
+			starts[i].ready, starts[i].cpu = append(starts[i].ready, milliseconds(ready)), append(starts[i].cpu, milliseconds(cpu))
 		}
 		kept, err := filepath.Glob(filepath.Join(state, "*"))
 		if err != nil {
@@ -205,14 +205,17 @@ func (p *edgePlace) measureEdgeStarts(ctx context.Context, times int) ([]edgeSta
 }
 
 // startEdge starts an edge, and ends it once it is ready.
-func (p *edgePlace) startEdge(ctx context.Context, at place, further ...string) (ready float64, err error) {
+func (p *edgePlace) startEdge(ctx context.Context, at place, further ...string) (ready, cpu time.Duration, err error) {
 	h, err := begin(ctx, at, loopback, func(args ...string) (*process, error) {
 		return p.stage.start(at.name, p.stage.headgate, p.edgeArguments(args, further)...)
 	})
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer h.process.stop()
+	if cpu, err = processTime(h.process.cmd.Process.Pid); err != nil {
+		return 0, 0, err
+	}
 	c := h.client()
 	defer c.close()
 	// What is ready must serve: there are no backends.
@@ -220,14 +223,14 @@ func (p *edgePlace) startEdge(ctx context.Context, at place, further ...string) 
 	if err == nil && answer.status != 502 && answer.status != 504 {
 		err = fmt.Errorf("a host is answered %d", answer.status)
 	}
-	return milliseconds(h.ready), err
+	return h.ready, cpu, err
 }
 
 func printEdgeStarts(starts []edgeStart, to io.Writer) {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	defer w.Flush()
-	fmt.Fprintln(w, "\na real edge, with NGINX\tstart to ready\tbudget")
+	fmt.Fprintln(w, "\na real edge, with NGINX\tstart to ready\tbudget\tits CPU, without NGINX")
 	for _, s := range starts {
-		fmt.Fprintf(w, "%s\t%.0f ms\t≤ 1,500 ms\n", s.name, medianOf(s.ready))
+		fmt.Fprintf(w, "%s\t%.0f ms\t≤ 1,500 ms\t%.0f ms\n", s.name, medianOf(s.ready), medianOf(s.cpu))
 	}
 }

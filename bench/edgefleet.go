@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -267,29 +268,31 @@ func (a *arrival) await(ctx context.Context) error {
 // version is that which the first edge has of a unit.
 func (f *fleet) version(key unit.Key) string { return f.edges[0].held()[key] }
 
+// fleetTimeout is how long it may take until all edges have something: they share the cores with the control.
+const fleetTimeout = 10 * time.Minute
+
 // until waits for something to become true of all edges.
 func (f *fleet) until(ctx context.Context, what string, holds func(*simulated) bool) error {
-	deadline := time.After(startTimeout)
+	deadline := time.After(fleetTimeout)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for waits := f.edges; len(waits) > 0; {
-		if holds(waits[0]) {
-			waits = waits[1:]
-			continue
+	waits := slices.Clone(f.edges)
+	for {
+		if waits = slices.DeleteFunc(waits, holds); len(waits) == 0 {
+			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-deadline:
-			var reason error = errors.New("no connection failed")
+			reason := errors.New("no connection failed")
 			if last := f.broken.Load(); last != nil {
 				reason = *last
 			}
-			return fmt.Errorf("waited %v for %d of %d edges to have %s: %w", startTimeout, len(waits), len(f.edges), what, reason)
+			return fmt.Errorf("waited %v for %d of %d edges to have %s: %w", fleetTimeout, len(waits), len(f.edges), what, reason)
 		case <-tick.C:
 		}
 	}
-	return nil
 }
 
 // A sum is what all edges have sent and got so far.

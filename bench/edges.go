@@ -57,12 +57,14 @@ type edgeChanges struct {
 // measureEdges prints what a control and its edges take.
 func measureEdges(ctx context.Context, s *stage, only string, short bool, to io.Writer) error {
 	n := edgeSizeOf(short)
-	if only != "" {
-		number, err := strconv.Atoi(only)
-		if err != nil || number < 1 {
-			return fmt.Errorf("invalid value %q of -only: it must be a number of edges", only)
-		}
-		n.edges = []int{number}
+	switch number, err := strconv.Atoi(only); {
+	case only == "":
+	case only == "starts":
+		n.edges = nil
+	case err != nil || number < 1:
+		return fmt.Errorf("invalid value %q of -only: it must be a number of edges, or starts", only)
+	default:
+		n.edges, n.starts = []int{number}, 0
 	}
 	p, err := s.placeControl(n.ingresses, n.certificateEvery)
 	if err != nil {
@@ -82,16 +84,20 @@ func measureEdges(ctx context.Context, s *stage, only string, short bool, to io.
 			return fmt.Errorf("%d edges: %w", edges, err)
 		}
 		scales = append(scales, scale)
+		// All take many minutes: what there is shows before the last one.
+		printEdges(scales, os.Stderr)
 	}
-	printEdges(scales, os.Stderr)
-	last.print(os.Stderr)
-	starts, err := p.measureEdgeStarts(ctx, n.starts)
-	if err != nil {
-		return err
+	if len(scales) > 0 {
+		printEdges(scales, to)
+		last.print(to)
 	}
-	printEdges(scales, to)
-	last.print(to)
-	printEdgeStarts(starts, to)
+	if n.starts > 0 {
+		starts, err := p.measureEdgeStarts(ctx, n.starts)
+		if err != nil {
+			return err
+		}
+		printEdgeStarts(starts, to)
+	}
 	if short {
 		return checkEdges(scales, last)
 	}

@@ -79,7 +79,7 @@ func run(ctx context.Context, args []string) error {
 	streams := flags.Bool("streams", false, "compare TCP and UDP services with NGINX's stream module, and do nothing else")
 	besides := flags.Bool("peers", false, "compare Headgate with other proxies, which bench/peers/install gets, and do nothing else; with -only, requests, scales or endpoints")
 	large := flags.Bool("large", false, "measure starts, memory and changes on a real API server with up to 100,000 Ingresses, and do nothing else; with -short, up to 10,000")
-	edges := flags.Bool("edges", false, "measure a control with up to 500 edges that are simulated, and the start of a real one, and do nothing else; with -only, one number of edges; with -short, 1,000 Ingresses and up to 10 edges, within loose bounds")
+	edges := flags.Bool("edges", false, "measure a control with up to 500 edges that are simulated, and the start of a real one, and do nothing else; with -only, one number of edges, or starts; with -short, 1,000 Ingresses and up to 10 edges, within loose bounds")
 	metrics := flags.Bool("metrics", false, "with -instructions or -against: with --enable-metrics; the counts are only printed")
 	passthrough := flags.Bool("passthrough", false, "measure what TLS passthrough costs ordinary TLS connections, and do nothing else")
 	memory := flags.Bool("memory", false, "measure the memory of NGINX with client certificates and ModSecurity, and do nothing else")
