@@ -89,8 +89,8 @@ func (s *Store) applyOptions() []unit.Key {
 		s.markObjectDirty(ref)
 	}
 	s.optionObjects = options.Objects
-	if options.OwnHosts != s.ownHosts {
-		s.ownHosts = options.OwnHosts
+	if own := options.OwnHosts || s.settings.OwnHosts; own != s.ownHosts {
+		s.ownHosts = own
 		touched = append(touched, s.All()...)
 	}
 	for _, ing := range s.ingresses {

@@ -36,6 +36,8 @@ type Settings struct {
 	// ClassByName makes the IngressClass named IngressClass ours, for any
 	// controller.
 	ClassByName bool
+	// OwnHosts gives a name to one namespace, also where the options say something else.
+	OwnHosts bool
 	// Namespaces selects, by their labels, the namespaces whose Ingresses are
 	// ours; nil for all.
 	Namespaces labels.Selector
@@ -147,6 +149,7 @@ func New(settings Settings, refer Refer) *Store {
 		settings:      settings,
 		refer:         refer,
 		template:      settings.Template,
+		ownHosts:      settings.OwnHosts,
 		ingresses:     map[types.NamespacedName]*ingress{},
 		classes:       map[string]*networkingv1.IngressClass{},
 		selected:      sets.Set[string]{},

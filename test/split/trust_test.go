@@ -134,7 +134,12 @@ apiVersion: networking.k8s.io/v1
 metadata:
   namespace: %[1]s
   name: host
-  annotations: {nginx.ingress.kubernetes.io/auth-type: basic, nginx.ingress.kubernetes.io/auth-secret: users}
+  creationTimestamp: "2025-01-01T00:00:00Z"
+  annotations:
+    nginx.ingress.kubernetes.io/auth-type: basic
+    nginx.ingress.kubernetes.io/auth-secret: users
+    nginx.ingress.kubernetes.io/auth-url: http://auth-of-%[1]s.test:8080/check
+    nginx.ingress.kubernetes.io/server-alias: "~^alias-of-%[1]s"
 spec:
   tls: [{hosts: [%[1]s.test], secretName: tls}]
   rules:
@@ -142,6 +147,21 @@ spec:
     http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: one, port: {number: 80}}}}]}
 `, namespace, group, pair.Certificate, pair.Key)
 	}
+	// One that adds to the host of another group.
+	text.WriteString(`---
+kind: Ingress
+apiVersion: networking.k8s.io/v1
+metadata:
+  namespace: second
+  name: intruder
+  creationTimestamp: "2026-01-01T00:00:00Z"
+  annotations: {nginx.ingress.kubernetes.io/auth-type: basic, nginx.ingress.kubernetes.io/auth-secret: users}
+spec:
+  tls: [{hosts: [first.test], secretName: tls}]
+  rules:
+  - host: first.test
+    http: {paths: [{path: /path-of-second, pathType: Prefix, backend: {service: {name: one, port: {number: 80}}}}]}
+`)
 	return text.String(), keys
 }
 
@@ -154,8 +174,9 @@ func TestThiefOfCertificate(t *testing.T) {
 	control := p.control("control", "--edge-account", "default/public=public", "--edge-account", "default/internal=internal").start().ready()
 	p.issueEdge("public", "public")
 	th, connection := p.steal("public", control)
-	control.until("the thief has what is of the group", func() bool { return th.finds(keys["first"]) && th.finds("of-first") })
-	for _, secret := range []string{keys["second"], "of-second", "second.test"} {
+	control.until("the thief has what is of the group", func() bool { return th.finds(keys["first"]) && th.finds("PLAIN}of-first") && th.versions()[unit.Backend.Key("/auth-of-first.test/8080")] != "" })
+	// "alias" is of the patterns of all namespaces, which no group gets.
+	for _, secret := range []string{keys["second"], "of-second", "second.test", "alias-"} {
 		if th.finds(secret) {
 			t.Errorf("an edge of another group gets %q", secret)
 		}
@@ -167,9 +188,11 @@ func TestThiefOfCertificate(t *testing.T) {
 	}
 	manifests, keys = ofGroups(t, "internal", "public")
 	p.apply(manifests)
-	control.until("the thief has what is of the group now", func() bool { return th.finds(keys["second"]) && !th.finds("of-first") })
-	if th.finds("first.test") {
-		t.Error("what is of the other group now is still there")
+	control.until("the thief has what is of the group now", func() bool { return th.finds(keys["second"]) && !th.finds("PLAIN}of-first") })
+	for _, secret := range []string{keys["first"], "of-first", "first.test"} {
+		if th.finds(secret) {
+			t.Errorf("what is of the other group now is still there: %q", secret)
+		}
 	}
 }
 

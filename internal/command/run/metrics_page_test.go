@@ -86,7 +86,7 @@ func allMetrics(t *testing.T) *metrics.Metrics {
 	stop, err := o.startLimitStore(dir.Socket(), m.Registry, log)
 	check(err)
 	t.Cleanup(stop)
-	apart, err := edges.Listen("127.0.0.1:0", link.ServerSettings{Log: log}, m.Registry)
+	apart, err := edges.Listen("127.0.0.1:0", link.ServerSettings{Log: log}, "", m.Registry)
 	check(err)
 	t.Cleanup(apart.Close)
 	m.Registry.MustRegister(connectedGauge(func() bool { return false }))

@@ -61,7 +61,7 @@ func (o program) run(ctx context.Context, log *slog.Logger) error {
 	workers := workersHere(here.dir.Socket())
 	var requests func() map[string]reports.Counts
 	if o.IsControl() {
-		if serves.edges, err = edges.Listen(o.EdgeAddress, o.trust(ctx, from, log), m.Registry); err != nil {
+		if serves.edges, err = edges.Listen(o.EdgeAddress, o.trust(ctx, from, log), o.unknownGroup(), m.Registry); err != nil {
 			return fmt.Errorf("--edge-address: %w", err)
 		}
 		from.run = serves.edges.Follow(from.run)

@@ -47,6 +47,8 @@ func (o program) source(findings *tracker.Tracker, m *metrics.Metrics, log *slog
 		return from{}, err
 	}
 	objects.Listeners = o.listeners()
+	// A host with rules of several groups would take what guards those of one to the edges of another.
+	objects.OwnHosts = o.EdgeGroups()
 	f, err := o.sourceOf(objects, findings, m, log)
 	if err != nil {
 		return from{}, err

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/headgate/headgate/internal/cluster/authority"
+	"github.com/headgate/headgate/internal/controller/groups"
 	"github.com/headgate/headgate/internal/unit/link"
 )
 
@@ -21,4 +22,12 @@ func (o program) trust(ctx context.Context, from from, log *slog.Logger) link.Se
 	reviewer := authority.Reviewer{Client: from.client, Accounts: o.Accounts(own)}
 	s.Source, s.Review, s.Renew = keeper.Trust, reviewer.Review, reviewer.Renew
 	return s
+}
+
+// unknownGroup is the group of namespaces whose objects are not known: a folder need not have them.
+func (o program) unknownGroup() string {
+	if o.ManifestsDir != "" && o.EdgeGroups() {
+		return groups.Default
+	}
+	return ""
 }

@@ -1,10 +1,11 @@
 // Package groups says which edges get the units of which namespaces.
 //
-// A namespace belongs to the group that its annotation names. One whose object is not known belongs to none, so that
-// nothing of it reaches an edge that must not have it. The package must not know what units are.
+// A namespace belongs to the group that its annotation names. In a cluster, one whose object is not known belongs to
+// none, so that nothing of it reaches an edge that must not have it. The package must not know what units are.
 package groups
 
 import (
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,43 +18,62 @@ const Default = "default"
 
 // Groups are those of namespaces. Its methods may be called by several goroutines.
 type Groups struct {
-	// changed is called after a namespace has come into another group.
-	changed func()
+	settings Settings
 
 	mu sync.RWMutex
 	of map[string]string
 }
 
-// New returns Groups without namespaces.
-func New(changed func()) *Groups { return &Groups{changed: changed, of: map[string]string{}} }
+// Settings are those of Groups.
+type Settings struct {
+	// Unknown is the group of namespaces whose objects are not known; empty for none.
+	Unknown string
+	// Appeared is called for a namespace that is known now, and Moved after some have come into another group.
+	Appeared func(namespace string)
+	Moved    func()
+}
 
-// Put takes the namespaces among changes.
+// New returns Groups without namespaces.
+func New(s Settings) *Groups { return &Groups{settings: s, of: map[string]string{}} }
+
+// Put takes the namespaces among changes. What was of one that is deleted goes with its objects.
 func (g *Groups) Put(changes ...source.Change) {
 	moved := false
 	for _, change := range changes {
-		if namespace, is := change.Object.(*corev1.Namespace); is {
-			moved = g.put(namespace, change.Deleted) || moved
+		namespace, is := change.Object.(*corev1.Namespace)
+		if !is || change.Deleted {
+			continue
+		}
+		switch was, now := g.put(namespace); was {
+		case now:
+		case "":
+			g.settings.Appeared(namespace.Name)
+		default:
+			moved = true
 		}
 	}
 	if moved {
-		g.changed()
+		g.settings.Moved()
 	}
 }
 
-func (g *Groups) put(namespace *corev1.Namespace, deleted bool) (moved bool) {
-	group := namespace.Annotations[source.GroupAnnotation]
-	if group == "" {
-		group = Default
+func (g *Groups) put(namespace *corev1.Namespace) (was, now string) {
+	if now = namespace.Annotations[source.GroupAnnotation]; now == "" {
+		now = Default
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	was := g.of[namespace.Name]
-	if deleted {
-		delete(g.of, namespace.Name)
-		return was != ""
+	was = g.group(namespace.Name)
+	g.of[namespace.Name] = now
+	return was, now
+}
+
+// group is that of a namespace, empty for none. What is of no single namespace is in none.
+func (g *Groups) group(namespace string) string {
+	if group := g.of[namespace]; group != "" || strings.Trim(namespace, "-") == "" {
+		return group
 	}
-	g.of[namespace.Name] = group
-	return was != group
+	return g.settings.Unknown
 }
 
 // Takes returns of which namespaces the edges of a group get units; nil, of all, for those without one.
@@ -64,6 +84,6 @@ func (g *Groups) Takes(group string) func(namespace string) bool {
 	return func(namespace string) bool {
 		g.mu.RLock()
 		defer g.mu.RUnlock()
-		return g.of[namespace] == group
+		return g.group(namespace) == group
 	}
 }

@@ -1,6 +1,7 @@
 package groups_test
 
 import (
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,8 +13,9 @@ import (
 
 // A namespace is of the group that it names. Nothing of one that is not known goes to a group.
 func TestGroups(t *testing.T) {
-	changes := 0
-	g := groups.New(func() { changes++ })
+	moved := 0
+	var appeared []string
+	g := groups.New(groups.Settings{Moved: func() { moved++ }, Appeared: func(namespace string) { appeared = append(appeared, namespace) }})
 	put := func(name, group string, deleted bool) {
 		o := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if group != "" {
@@ -36,15 +38,22 @@ func TestGroups(t *testing.T) {
 	takes("default", "shop", false)
 	takes("default", "plain", true)
 	takes("default", "unknown", false)
-	if put("shop", "public", false); changes != 2 {
-		t.Errorf("%d changes were reported: want those of two namespaces", changes)
+	if put("shop", "public", false); moved != 0 || !slices.Equal(appeared, []string{"shop", "plain"}) {
+		t.Errorf("%q are new, and %d moves were reported", appeared, moved)
 	}
 	put("shop", "internal", false)
 	takes("public", "shop", false)
 	takes("internal", "shop", true)
-	put("shop", "internal", true)
-	takes("internal", "shop", false)
-	if changes != 4 {
-		t.Errorf("%d changes were reported: want 4", changes)
+	if put("shop", "internal", true); moved != 1 || len(appeared) != 2 {
+		t.Errorf("%q are new, and %d moves were reported", appeared, moved)
+	}
+	takes("default", "-", false)
+}
+
+// In a folder there need not be objects of namespaces.
+func TestFolder(t *testing.T) {
+	g := groups.New(groups.Settings{Unknown: groups.Default})
+	if !g.Takes("default")("shop") || g.Takes("public")("shop") || g.Takes("default")("-") {
+		t.Error("a namespace without an object is not in the group default, or what is of none is")
 	}
 }

@@ -36,6 +36,9 @@ type Edges struct {
 	// Named is the name to show of an edge, by that of its credentials and the one that it says. It is for credentials
 	// that several edges share, and nil if each has its own.
 	Named func(name, said string) string
+	// Sees reports whether the edges of a group get a unit. They are asked about no other one, and nothing is believed
+	// of requests for hosts that they don't get. If it is nil, they get all.
+	Sees func(group string, key unit.Key) bool
 
 	// identify says who has opened a stream, by its credentials.
 	identify func(context.Context) (name, group string, err error)
@@ -110,7 +113,9 @@ func (e *Edges) take(c *connection, message fromEdge) {
 	if s := message.Status; s != nil {
 		s.bound()
 		for host, counts := range s.Requests {
-			e.count(host, counts)
+			if host == "" || e.sees(c.Group, unit.Host.Key(host)) {
+				e.count(host, counts)
+			}
 		}
 		s.Requests = nil
 		c.Status, c.At = *s, time.Now()
@@ -169,17 +174,21 @@ type Answer struct {
 }
 
 // Ask asks all edges at once what the workers of their NGINX are, and which versions of units they have: at most
-// MaxUnits. Those that have not answered when ctx ends have an error.
+// MaxUnits. Those that have not answered when ctx ends have an error. Those that get none of the units are left out.
 func (e *Edges) Ask(ctx context.Context, units []unit.Key) []Answer {
 	type asked struct {
 		*connection
 		name  string
 		since time.Time
+		own   []unit.Key
 	}
 	e.mu.Lock()
 	edges := make([]asked, 0, len(e.edges))
 	for c := range e.edges {
-		edges = append(edges, asked{c, c.Name, c.Since})
+		own := slices.DeleteFunc(slices.Clone(units), func(key unit.Key) bool { return !e.sees(c.Group, key) })
+		if len(own) > 0 || len(units) == 0 {
+			edges = append(edges, asked{c, c.Name, c.Since, own})
+		}
 	}
 	e.mu.Unlock()
 	slices.SortFunc(edges, func(a, b asked) int {
@@ -189,12 +198,30 @@ func (e *Edges) Ask(ctx context.Context, units []unit.Key) []Answer {
 	var group sync.WaitGroup
 	for i, edge := range edges {
 		group.Go(func() {
-			holdings, err := e.ask(ctx, edge.connection, units)
-			answers[i] = Answer{edge.name, holdings, err}
+			holdings, err := e.ask(ctx, edge.connection, edge.own)
+			answers[i] = Answer{edge.name, inOrder(holdings, edge.own, units), err}
 		})
 	}
 	group.Wait()
 	return answers
+}
+
+func (e *Edges) sees(group string, key unit.Key) bool { return e.Sees == nil || e.Sees(group, key) }
+
+// inOrder has what an edge says of its own units in the order of all that were asked for. Those that are not its own are
+// empty.
+func inOrder(holdings []dataplane.Holding, own, units []unit.Key) []dataplane.Holding {
+	for i, h := range holdings {
+		if len(h.Units) != len(own) || len(own) == len(units) {
+			continue
+		}
+		all := make([]dataplane.Unit, len(units))
+		for at, key := range own {
+			all[slices.Index(units, key)] = h.Units[at]
+		}
+		holdings[i].Units = all
+	}
+	return holdings
 }
 
 var (

@@ -33,6 +33,8 @@ type Store struct {
 	at          uint64
 	gone        int
 	readers     map[*Reader]struct{}
+	// needed are how many units of each namespace need a unit of another one.
+	needed map[unit.Key]map[string]int
 	// changed is closed at the next change.
 	changed chan struct{}
 	// free are numbers that no entry has, of those below the number of all.
@@ -74,7 +76,7 @@ type entry struct {
 
 // New is an empty Store.
 func New() *Store {
-	return &Store{entries: map[unit.Key]*entry{}, readers: map[*Reader]struct{}{}, changed: make(chan struct{})}
+	return &Store{entries: map[unit.Key]*entry{}, needed: map[unit.Key]map[string]int{}, readers: map[*Reader]struct{}{}, changed: make(chan struct{})}
 }
 
 // Put publishes changes. Readers see all of them together. It returns the version of the Store with
@@ -98,20 +100,54 @@ func (s *Store) Put(changes ...Change) uint64 {
 }
 
 func (s *Store) put(c Change) {
-	var before []unit.Key
+	var before, needed []unit.Key
 	var beforeIn string
 	if e := s.entries[c.Key]; e != nil && !e.gone {
-		before, beforeIn = append([]unit.Key{c.Key}, e.Refers...), e.namespace
+		before, needed, beforeIn = append([]unit.Key{c.Key}, e.Refers...), e.Needs, e.namespace
 	}
 	for _, r := range c.Resources {
 		s.set(r)
 		s.use(r.Key, c.Namespace, 1)
 	}
 	if len(c.Resources) > 0 {
-		s.entries[c.Key].namespace = c.Namespace
+		e := s.entries[c.Key]
+		e.namespace = c.Namespace
+		for _, key := range e.Needs {
+			s.need(key, c.Namespace, 1)
+		}
 	}
 	for _, key := range before {
 		s.use(key, beforeIn, -1)
+	}
+	for _, key := range needed {
+		s.need(key, beforeIn, -1)
+	}
+}
+
+// need counts the units of a namespace that need a unit of another one, which may not be there.
+func (s *Store) need(key unit.Key, namespace string, more int) {
+	users := s.needed[key]
+	if users == nil {
+		users = map[string]int{}
+		s.needed[key] = users
+	}
+	was := users[namespace]
+	if users[namespace] += more; users[namespace] == 0 {
+		delete(users, namespace)
+	}
+	if len(users) == 0 {
+		delete(s.needed, key)
+	}
+	if e := s.entries[key]; e != nil && (was > 0) != (was+more > 0) {
+		e.noteReaders(namespace)
+		s.touch(e)
+	}
+}
+
+// noteReaders notes that it is, or was, for readers of a namespace.
+func (e *entry) noteReaders(namespace string) {
+	if !slices.Contains(e.ever, namespace) {
+		e.ever = append(e.ever, namespace)
 	}
 }
 
@@ -121,6 +157,9 @@ func (s *Store) set(r wire.Resource) {
 	if e == nil {
 		e = &entry{users: map[string]int{}, number: s.number()}
 		s.entries[r.Key] = e
+		for namespace := range s.needed[r.Key] {
+			e.ever = append(e.ever, namespace)
+		}
 	}
 	if e.gone {
 		e.gone = false
@@ -132,7 +171,7 @@ func (s *Store) set(r wire.Resource) {
 		return
 	}
 	// Bytes that are equal are kept once.
-	e.Refers = r.Refers
+	e.Refers, e.Needs = r.Refers, r.Needs
 }
 
 // number is one for another entry.
@@ -152,9 +191,7 @@ func (s *Store) use(key unit.Key, namespace string, more int) {
 	now := was + more
 	if now > 0 {
 		e.users[namespace] = now
-		if !slices.Contains(e.ever, namespace) {
-			e.ever = append(e.ever, namespace)
-		}
+		e.noteReaders(namespace)
 	} else {
 		delete(e.users, namespace)
 	}
@@ -251,6 +288,35 @@ func (s *Store) Regroup() {
 	}
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+// Appeared has what is of a namespace sent to readers that get it only now, since it was in no group before.
+func (s *Store) Appeared(namespace string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []*entry
+	for key, e := range s.entries {
+		if e.users[namespace] > 0 || s.needed[key][namespace] > 0 {
+			list = append(list, e)
+		}
+	}
+	if len(list) == 0 {
+		return
+	}
+	s.at++
+	for _, e := range list {
+		s.touch(e)
+	}
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// Sees reports whether readers of such namespaces get a unit.
+func (s *Store) Sees(key unit.Key, takes func(namespace string) bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entries[key]
+	return e != nil && (&Reader{store: s, takes: takes}).gets(e)
 }
 
 // At is the version of the Store: it grows with each change.

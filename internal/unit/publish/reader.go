@@ -194,6 +194,11 @@ func (r *Reader) gets(e *entry) bool {
 			return true
 		}
 	}
+	for namespace := range r.store.needed[e.Key] {
+		if r.isFor(namespace) {
+			return true
+		}
+	}
 	return false
 }
 

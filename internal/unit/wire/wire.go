@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/model/form"
@@ -26,6 +25,8 @@ type Resource struct {
 	Bytes []byte
 	// Refers are the certificates and contents that it is of no use without.
 	Refers []unit.Key
+	// Needs are units of other namespaces that serve it: backends, and OCSP responses. Not all of them need be there.
+	Needs []unit.Key
 }
 
 // Encode makes resources of what was built: the unit itself first, and then what it refers
@@ -58,6 +59,7 @@ func Encode(b unit.Built) ([]Resource, error) {
 	for _, r := range e.attached {
 		first.Refers = append(first.Refers, r.Key)
 	}
+	first.Needs = needs(b, text)
 	return append([]Resource{first}, e.attached...), nil
 }
 
@@ -200,21 +202,4 @@ func findContents(h *model.Host, find Finder) error {
 		}
 	}
 	return nil
-}
-
-// Namespace is that of a unit, empty if it belongs to none: of its Ingresses' host or name, of
-// its Service, or of its stream's Service.
-func Namespace(b unit.Built) string {
-	switch m := b.Model.(type) {
-	case model.Host:
-		return m.Namespace
-	case model.Name:
-		return m.Namespace
-	case model.Backend:
-		namespace, _, _ := strings.Cut(m.Key, "/")
-		return namespace
-	case model.Stream:
-		return m.Namespace
-	}
-	return ""
 }

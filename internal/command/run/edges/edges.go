@@ -35,10 +35,14 @@ type Edges struct {
 	listener net.Listener
 }
 
-// Listen opens the port for edges. It is served by Serve.
-func Listen(address string, settings link.ServerSettings, registry prometheus.Registerer) (*Edges, error) {
+// Listen opens the port for edges. It is served by Serve. unknown is the group of namespaces whose objects are not known,
+// empty for none.
+func Listen(address string, settings link.ServerSettings, unknown string, registry prometheus.Registerer) (*Edges, error) {
 	store := publish.New()
-	e := &Edges{Publisher: publisher.New(store, settings.Log), groups: groups.New(store.Regroup)}
+	e := &Edges{
+		Publisher: publisher.New(store, settings.Log),
+		groups:    groups.New(groups.Settings{Unknown: unknown, Appeared: store.Appeared, Moved: store.Regroup}),
+	}
 	settings.MaxMessage, settings.Codec = xds.MaxMessage, xds.Codec()
 	e.server = link.NewServer(settings)
 	// A token is of one edge. A certificate from elsewhere may be that of many.
@@ -59,6 +63,7 @@ func Listen(address string, settings link.ServerSettings, registry prometheus.Re
 		return who.Name, who.Group, err
 	})
 	e.reports.Named = shown
+	e.reports.Sees = func(group string, key unit.Key) bool { return store.Sees(key, e.groups.Takes(group)) }
 	e.reports.Register(e.server)
 	var err error
 	if e.listener, err = net.Listen("tcp", address); err != nil {
