@@ -55,24 +55,27 @@ func (r *Reviewer) Review(ctx context.Context, token string) (link.Identity, err
 	if !ok {
 		return refuse("the token is of the ServiceAccount %s, and --edge-account allows %s", account, r.allowed())
 	}
-	i := link.Identity{Group: group, Name: account.Name}
+	i := link.Identity{Group: group, Name: account.Name, Account: account.String()}
 	if pod := status.User.Extra[podName]; len(pod) == 1 && pod[0] != "" {
 		i.Name = pod[0]
 	}
 	return i, nil
 }
 
-// Renew refuses edges of a group that no account has any more.
+// Renew refuses edges whose account is not one of the accounts any more, or is of another group.
 func (r *Reviewer) Renew(i link.Identity) error {
-	for _, group := range r.Accounts {
-		if group == i.Group {
+	if i.Account == "" {
+		return link.Refusal{Reason: "the certificate names no ServiceAccount: it takes a token to get another one"}
+	}
+	for account, group := range r.Accounts {
+		if account.String() == i.Account && group == i.Group {
 			return nil
 		}
 	}
 	if i.Group == "" {
-		return link.Refusal{Reason: "--edge-account allows no edge without a group"}
+		return link.Refusal{Reason: fmt.Sprintf("--edge-account does not allow the ServiceAccount %s without a group", i.Account)}
 	}
-	return link.Refusal{Reason: fmt.Sprintf("--edge-account allows no edge of the group %s", i.Group)}
+	return link.Refusal{Reason: fmt.Sprintf("--edge-account does not allow the ServiceAccount %s with the group %s", i.Account, i.Group)}
 }
 
 func refuse(format string, values ...any) (link.Identity, error) {

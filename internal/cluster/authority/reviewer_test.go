@@ -30,10 +30,10 @@ func TestReviewer(t *testing.T) {
 		want   link.Identity
 		err    string
 	}{
-		"a Pod":              {status(user, own, "edge-1"), link.Identity{Name: "edge-1"}, ""},
-		"no Pod":             {status(user, own), link.Identity{Name: "headgate-edge"}, ""},
-		"two Pods":           {status(user, own, "a", "b"), link.Identity{Name: "headgate-edge"}, ""},
-		"a group":            {status("system:serviceaccount:shop:edge", []string{"x", Audience}, "edge-1"), link.Identity{Group: "shop", Name: "edge-1"}, ""},
+		"a Pod":              {status(user, own, "edge-1"), link.Identity{Name: "edge-1", Account: "own/headgate-edge"}, ""},
+		"no Pod":             {status(user, own), link.Identity{Name: "headgate-edge", Account: "own/headgate-edge"}, ""},
+		"two Pods":           {status(user, own, "a", "b"), link.Identity{Name: "headgate-edge", Account: "own/headgate-edge"}, ""},
+		"a group":            {status("system:serviceaccount:shop:edge", []string{"x", Audience}, "edge-1"), link.Identity{Group: "shop", Name: "edge-1", Account: "shop/edge"}, ""},
 		"another audience":   {status(user, []string{"https://kubernetes.default.svc"}, "edge-1"), link.Identity{}, "does not say that the audience"},
 		"no audience":        {status(user, nil, "edge-1"), link.Identity{}, "does not say that the audience"},
 		"another account":    {status("system:serviceaccount:a:b", own), link.Identity{}, "the token is of the ServiceAccount a/b, and --edge-account allows own/headgate-edge, shop/edge"},
@@ -75,12 +75,26 @@ func TestReviewFails(t *testing.T) {
 	}
 }
 
-// TestRenew: a group that no account has any more gets no other certificate.
+// TestRenew: an account that is not allowed any more, or has another group now, gets no other certificate.
 func TestRenew(t *testing.T) {
-	r := &Reviewer{Accounts: map[types.NamespacedName]string{{Namespace: "shop", Name: "edge"}: "shop"}}
-	for group, want := range map[string]bool{"shop": true, "": false, "other": false} {
-		if err := r.Renew(link.Identity{Group: group, Name: "edge"}); (err == nil) != want {
-			t.Errorf("group %q: %v", group, err)
+	r := &Reviewer{Accounts: map[types.NamespacedName]string{
+		{Namespace: "shop", Name: "edge"}: "shop", {Namespace: "own", Name: "edge"}: "", {Namespace: "own", Name: "second"}: "",
+	}}
+	for _, c := range []struct {
+		account, group, err string
+	}{
+		{"shop/edge", "shop", ""},
+		{"own/edge", "", ""},
+		{"own/gone", "", "does not allow the ServiceAccount own/gone without a group"},
+		{"shop/gone", "shop", "does not allow the ServiceAccount shop/gone with the group shop"},
+		{"shop/edge", "", "does not allow the ServiceAccount shop/edge without a group"},
+		{"own/edge", "shop", "does not allow the ServiceAccount own/edge with the group shop"},
+		{"", "", "names no ServiceAccount"},
+	} {
+		err := r.Renew(link.Identity{Group: c.group, Name: "edge-1", Account: c.account})
+		_, refused := errors.AsType[link.Refusal](err)
+		if refused != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("account %q, group %q: %v", c.account, c.group, err)
 		}
 	}
 }

@@ -121,8 +121,12 @@ func (a *Authority) Edge(request *x509.CertificateRequest, i Identity, now time.
 	if err != nil {
 		return nil, fmt.Errorf("write the identity: %w", err)
 	}
+	subject := pkix.Name{CommonName: i.Name}
+	if i.Account != "" {
+		subject.Organization = []string{i.Account}
+	}
 	return a.sign(&x509.Certificate{
-		Subject: pkix.Name{CommonName: i.Name}, URIs: []*url.URL{uri}, NotBefore: now.Add(-clockSkew), NotAfter: now.Add(validity),
+		Subject: subject, URIs: []*url.URL{uri}, NotBefore: now.Add(-clockSkew), NotAfter: now.Add(validity),
 		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, public)
 }

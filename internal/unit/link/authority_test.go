@@ -81,14 +81,14 @@ func parsed(t testing.TB, text []byte) *x509.CertificateRequest {
 // TestRequestChoosesNothing: of a request, nothing but the key gets into the certificate.
 func TestRequestChoosesNothing(t *testing.T) {
 	a, key, now := newAuthority(t), newKey(t), time.Now()
-	c, err := a.Edge(parsed(t, requestOf(t, greedy(t), key)), Identity{"shop", "edge-1"}, now, EdgeValidity)
+	c, err := a.Edge(parsed(t, requestOf(t, greedy(t), key)), Identity{"shop", "edge-1", "shop/edge"}, now, EdgeValidity)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := IdentityOf(c); err != nil || got != (Identity{"shop", "edge-1"}) {
+	if got, err := IdentityOf(c); err != nil || got != (Identity{"shop", "edge-1", "shop/edge"}) {
 		t.Errorf("the identity is %v, %v", got, err)
 	}
-	if c.IsCA || len(c.DNSNames) > 0 || len(c.IPAddresses) > 0 || len(c.EmailAddresses) > 0 || len(c.Subject.Organization) > 0 {
+	if c.IsCA || len(c.DNSNames) > 0 || len(c.IPAddresses) > 0 || len(c.EmailAddresses) > 0 || !slices.Equal(c.Subject.Organization, []string{"shop/edge"}) {
 		t.Errorf("the certificate has %v %v %v %v, CA %t", c.Subject, c.DNSNames, c.IPAddresses, c.EmailAddresses, c.IsCA)
 	}
 	if !slices.Equal(c.ExtKeyUsage, []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}) || len(c.UnknownExtKeyUsage) > 0 {
@@ -144,7 +144,8 @@ func TestBadRequests(t *testing.T) {
 		"RSA":           {parsed(t, requestOf(t, &x509.CertificateRequest{}, long)), Identity{Name: "edge"}, "ECDSA on P-256"},
 		"P-384":         {parsed(t, requestOf(t, &x509.CertificateRequest{}, other)), Identity{Name: "edge"}, "ECDSA on P-256"},
 		"another's key": {forged, Identity{Name: "edge"}, "not signed by its own key"},
-		"bad group":     {plain, Identity{"a/b", "edge"}, "the group"},
+		"bad group":     {plain, Identity{"a/b", "edge", ""}, "the group"},
+		"bad account":   {plain, Identity{"", "edge", "shop"}, "the account"},
 		"no name":       {plain, Identity{}, "the name"},
 	} {
 		if _, err := a.Edge(c.request, c.i, time.Now(), EdgeValidity); err == nil || !strings.Contains(err.Error(), c.err) {
@@ -200,11 +201,11 @@ func FuzzRequest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		c, err := a.Edge(request, Identity{"shop", "edge"}, time.Now(), EdgeValidity)
+		c, err := a.Edge(request, Identity{"shop", "edge", ""}, time.Now(), EdgeValidity)
 		if err != nil {
 			return
 		}
-		if i, err := IdentityOf(c); err != nil || i != (Identity{"shop", "edge"}) || c.IsCA || len(c.DNSNames) > 0 {
+		if i, err := IdentityOf(c); err != nil || i != (Identity{"shop", "edge", ""}) || c.IsCA || len(c.DNSNames) > 0 {
 			t.Errorf("signed %v", c)
 		}
 	})

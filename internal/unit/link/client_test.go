@@ -37,7 +37,7 @@ func TestClient(t *testing.T) {
 	}
 	until(t, "the edge has a certificate", func() bool { return e.Err() == nil })
 	i, end, err := units(t.Context(), e.Connection())
-	if err != nil || i != (Identity{"shop", "edge-1"}) {
+	if err != nil || i != (Identity{"shop", "edge-1", ""}) {
 		t.Fatalf("units for %v, %v", i, err)
 	}
 	first := e.serial()
@@ -45,7 +45,7 @@ func TestClient(t *testing.T) {
 	if err := end(); status.Code(err) != codes.Unavailable {
 		t.Errorf("the stream over the old connection: %v", err)
 	}
-	if i, _, err = units(t.Context(), e.Connection()); err != nil || i != (Identity{"shop", "edge-1"}) {
+	if i, _, err = units(t.Context(), e.Connection()); err != nil || i != (Identity{"shop", "edge-1", ""}) {
 		t.Errorf("units for %v, %v", i, err)
 	}
 	log := c.log.String()
@@ -198,14 +198,14 @@ func TestFiles(t *testing.T) {
 		c.write(dir, name+".key", key)
 	}
 	put("control", trustOf(t, controls).Certificate)
-	put("edge", signed(t, edges, Identity{"shop", "edge"}, time.Hour))
+	put("edge", signed(t, edges, Identity{"shop", "edge", ""}, time.Hour))
 	c.write(dir, "edges-ca.crt", EncodeCertificates(edges.Certificate))
 	c.write(dir, "ca.crt", EncodeCertificates(controls.Certificate))
 	source = Files(slog.New(slog.NewTextHandler(c.log, nil)), dir+"/control.crt", dir+"/control.key", dir+"/edges-ca.crt")
 	e := c.client(ClientSettings{CAFile: dir + "/ca.crt", CertificateFile: dir + "/edge.crt", KeyFile: dir + "/edge.key"})
 	c.run(e)
 	i, end, err := units(t.Context(), e.Connection())
-	if err != nil || i != (Identity{"shop", "edge"}) {
+	if err != nil || i != (Identity{"shop", "edge", ""}) {
 		t.Fatalf("units for %v, %v", i, err)
 	}
 	// The Client has seen the first one.
@@ -214,16 +214,16 @@ func TestFiles(t *testing.T) {
 		defer e.mu.Unlock()
 		return e.own != nil
 	})
-	put("edge", signed(t, edges, Identity{"", "edge"}, time.Hour))
+	put("edge", signed(t, edges, Identity{"", "edge", ""}, time.Hour))
 	if err := end(); err == nil {
 		t.Error("the stream has not ended")
 	}
-	if i, _, err = units(t.Context(), e.Connection()); err != nil || i != (Identity{"", "edge"}) {
+	if i, _, err = units(t.Context(), e.Connection()); err != nil || i != (Identity{"", "edge", ""}) {
 		t.Errorf("with another certificate: units for %v, %v", i, err)
 	}
 	// That of an edge is none of a control.
 	was := trustOf(t, controls).Certificate
-	put("control", signed(t, controls, Identity{"", "edge"}, time.Hour))
+	put("control", signed(t, controls, Identity{"", "edge", ""}, time.Hour))
 	e.reconnect()
 	if _, _, err = units(t.Context(), e.Connection()); err != nil {
 		t.Errorf("the last good certificate is not used: %v", err)

@@ -96,7 +96,7 @@ func (e *enroller) enroll(ctx context.Context, message *structpb.Struct) (*struc
 	if err != nil {
 		return nil, status.Error(codes.Internal, err.Error())
 	}
-	e.Log.Info("an edge gets a certificate", "edge", i.Name, "group", i.Group, "serial", signed.SerialNumber.Text(16), "until", signed.NotAfter, "renewal", token == "")
+	e.Log.Info("an edge gets a certificate", "edge", i.Name, "group", i.Group, "account", i.Account, "serial", signed.SerialNumber.Text(16), "until", signed.NotAfter, "renewal", token == "")
 	return structpb.NewStruct(map[string]any{certificateField: string(EncodeCertificates(signed)), bundleField: string(trust.Bundle)})
 }
 

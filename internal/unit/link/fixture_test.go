@@ -58,7 +58,7 @@ func reviewed(_ context.Context, token string) (Identity, error) {
 	if token != "edge-1" && token != "edge-2" {
 		return Identity{}, Refusal{"the token is of no edge"}
 	}
-	return Identity{"shop", token}, nil
+	return Identity{"shop", token, ""}, nil
 }
 
 func trustOf(t testing.TB, a *Authority, more ...*x509.Certificate) *Trust {
@@ -175,7 +175,7 @@ func units(ctx context.Context, over grpc.ClientConnInterface) (Identity, func()
 	if err := stream.RecvMsg(message); err != nil {
 		return Identity{}, nil, err
 	}
-	i := Identity{message.Fields["group"].GetStringValue(), message.Fields["name"].GetStringValue()}
+	i := Identity{Group: message.Fields["group"].GetStringValue(), Name: message.Fields["name"].GetStringValue()}
 	return i, func() error {
 		if err := stream.RecvMsg(message); err != io.EOF {
 			return err

@@ -35,6 +35,9 @@ type Identity struct {
 	Group string
 	// Name is for people: several edges may have one certificate of cert-manager.
 	Name string
+	// Account is for whose token the certificate was first got, NAMESPACE/NAME. It is empty if others
+	// made the certificate.
+	Account string
 }
 
 // URI is how a certificate says which group the edge is of.
@@ -53,12 +56,29 @@ func (i Identity) Validate() error {
 	if len(i.Name) > maxName {
 		return fmt.Errorf("the name of the edge has more than %d characters", maxName)
 	}
-	for label := range strings.SplitSeq(i.Name, ".") {
-		if !isLabel(label) {
-			return fmt.Errorf("the name of the edge, %q, must be that of a Pod: a-z, 0-9, - and dots", i.Name)
-		}
+	if !isName(i.Name) {
+		return fmt.Errorf("the name of the edge, %q, must be that of a Pod: a-z, 0-9, - and dots", i.Name)
+	}
+	if i.Account != "" && !isAccount(i.Account) {
+		return fmt.Errorf("the account of the edge, %q, must be NAMESPACE/NAME", i.Account)
 	}
 	return nil
+}
+
+// isAccount reports whether a text is NAMESPACE/NAME.
+func isAccount(text string) bool {
+	namespace, name, _ := strings.Cut(text, "/")
+	return len(namespace) <= maxLabel && isLabel(namespace) && len(name) <= maxName && isName(name)
+}
+
+// isName reports whether a text is labels with dots in between.
+func isName(text string) bool {
+	for label := range strings.SplitSeq(text, ".") {
+		if !isLabel(label) {
+			return false
+		}
+	}
+	return true
 }
 
 // isLabel reports whether a text has the characters of a label as in RFC 1123, in lower case.
@@ -86,6 +106,10 @@ func IdentityOf(c *x509.Certificate) (Identity, error) {
 			return Identity{}, fmt.Errorf("the URI of the certificate is %q: an edge's is %s or %s/GROUP", uri, edgesURI, edgesURI)
 		}
 		i.Group = group
+	}
+	// Certificates that others made may have any organization.
+	if organization := c.Subject.Organization; len(organization) == 1 && isAccount(organization[0]) {
+		i.Account = organization[0]
 	}
 	if err := i.Validate(); err != nil {
 		return Identity{}, fmt.Errorf("read the identity in the certificate: %w", err)

@@ -28,8 +28,8 @@ func TestIdentityOf(t *testing.T) {
 		want Identity
 		err  string
 	}{
-		{name: "edge-1", uris: []string{all}, want: Identity{"", "edge-1"}},
-		{name: "edge.a-1", uris: []string{all + "/a-1"}, want: Identity{"a-1", "edge.a-1"}},
+		{name: "edge-1", uris: []string{all}, want: Identity{"", "edge-1", ""}},
+		{name: "edge.a-1", uris: []string{all + "/a-1"}, want: Identity{"a-1", "edge.a-1", ""}},
 		{name: "edge", err: "0 URIs"},
 		{name: "edge", uris: []string{all, all}, err: "2 URIs"},
 		{name: "edge", uris: []string{all + "/"}, err: "the URI"},
@@ -58,14 +58,42 @@ func TestIdentityOf(t *testing.T) {
 	}
 }
 
+// TestAccount: an organization that others wrote is none, and the certificate is that of an edge.
+func TestAccount(t *testing.T) {
+	for _, c := range []struct {
+		organization []string
+		want         string
+	}{
+		{nil, ""},
+		{[]string{"own/headgate-edge"}, "own/headgate-edge"},
+		{[]string{"own/a.b"}, "own/a.b"},
+		{[]string{"own/a", "own/b"}, ""},
+		{[]string{"Example Inc."}, ""},
+		{[]string{"own"}, ""},
+		{[]string{"/edge"}, ""},
+		{[]string{"own/"}, ""},
+		{[]string{"a.b/edge"}, ""},
+		{[]string{"own/a/b"}, ""},
+		{[]string{strings.Repeat("a", 64) + "/edge"}, ""},
+		{[]string{"own/" + strings.Repeat("a", 254)}, ""},
+	} {
+		certificate := certificateWith(t, "edge", "spiffe://headgate/edges")
+		certificate.Subject.Organization = c.organization
+		if i, err := IdentityOf(certificate); err != nil || i.Account != c.want {
+			t.Errorf("%q: got %q, %v", c.organization, i.Account, err)
+		}
+	}
+}
+
 // FuzzIdentityOf: what is taken is written in the same way, and what is not has no group.
 func FuzzIdentityOf(f *testing.F) {
-	f.Add("edge", "spiffe://headgate/edges")
-	f.Add("edge-1.a", "spiffe://headgate/edges/a")
-	f.Add("", "spiffe://headgate/edges/%2e%2e")
-	f.Add("edge", "spiffe://headgate/edges/a#")
-	f.Fuzz(func(t *testing.T, name, uri string) {
+	f.Add("edge", "spiffe://headgate/edges", "")
+	f.Add("edge-1.a", "spiffe://headgate/edges/a", "own/headgate-edge")
+	f.Add("", "spiffe://headgate/edges/%2e%2e", "own/")
+	f.Add("edge", "spiffe://headgate/edges/a#", "/")
+	f.Fuzz(func(t *testing.T, name, uri, organization string) {
 		c := certificateWith(t, name, uri)
+		c.Subject.Organization = []string{organization}
 		i, err := IdentityOf(c)
 		if err != nil {
 			if i != (Identity{}) {
@@ -73,7 +101,7 @@ func FuzzIdentityOf(f *testing.F) {
 			}
 			return
 		}
-		if i.URI() != c.URIs[0].String() || i.Name != name || strings.Contains(i.Group, "/") {
+		if i.URI() != c.URIs[0].String() || i.Name != name || strings.Contains(i.Group, "/") || i.Account != "" && i.Account != organization {
 			t.Errorf("%q %q: got %v, whose URI is %q", name, uri, i, i.URI())
 		}
 	})

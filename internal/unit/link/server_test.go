@@ -20,7 +20,7 @@ import (
 func TestConnections(t *testing.T) {
 	c := start(t, nil)
 	other := newAuthority(t)
-	own := Identity{"shop", "edge-1"}
+	own := Identity{"shop", "edge-1", "shop/edge"}
 	for name, k := range map[string]struct {
 		shown           *tls.Certificate
 		units, renewals string
@@ -34,7 +34,7 @@ func TestConnections(t *testing.T) {
 	} {
 		over := c.shows(k.shown)
 		i, _, err := units(t.Context(), over)
-		if !says(err, k.units) || err == nil && i != own {
+		if !says(err, k.units) || err == nil && i != (Identity{"shop", "edge-1", ""}) {
 			t.Errorf("%s: units for %v, %v", name, i, err)
 		}
 		text, _, err := enroll(t.Context(), over, "", requestOf(t, greedy(t), newKey(t)))
@@ -132,7 +132,7 @@ func TestReviews(t *testing.T) {
 		})
 	}
 	until(t, "so many are reviewed", func() bool { return running.Load() == maxReviews })
-	if _, _, err := enroll(t.Context(), c.shows(signed(t, c.authority, Identity{"", "edge-9"}, time.Hour)), "", request); err != nil {
+	if _, _, err := enroll(t.Context(), c.shows(signed(t, c.authority, Identity{"", "edge-9", ""}, time.Hour)), "", request); err != nil {
 		t.Errorf("a renewal waits: %v", err)
 	}
 	close(release)
@@ -179,7 +179,7 @@ func TestRenew(t *testing.T) {
 	c := start(t, func(s *ServerSettings) {
 		s.Renew = func(i Identity) error { return Refusal{"no edge may be of the group " + i.Group} }
 	})
-	over := c.shows(signed(t, c.authority, Identity{"shop", "edge-1"}, time.Hour))
+	over := c.shows(signed(t, c.authority, Identity{"shop", "edge-1", ""}, time.Hour))
 	_, _, err := enroll(t.Context(), over, "", requestOf(t, &x509.CertificateRequest{}, newKey(t)))
 	if status.Code(err) != codes.PermissionDenied || !says(err, "of the group shop") {
 		t.Errorf("got %v", err)
@@ -192,7 +192,7 @@ func TestStreamEndsWithCertificate(t *testing.T) {
 		c := start(t, nil)
 		c.stuck, c.grace = stuck, 500*time.Millisecond
 		// Certificates end at full seconds.
-		own := signed(t, c.authority, Identity{"", "edge-1"}, 2*time.Second)
+		own := signed(t, c.authority, Identity{"", "edge-1", ""}, 2*time.Second)
 		over := c.shows(own)
 		_, end, err := units(t.Context(), over)
 		if err != nil {
@@ -217,7 +217,7 @@ func TestStreamEndsWithCertificate(t *testing.T) {
 // TestOpenConnection: what is trusted no more gets nothing over a connection that was opened before.
 func TestOpenConnection(t *testing.T) {
 	c := start(t, func(s *ServerSettings) { s.recheck = time.Millisecond })
-	over := c.shows(signed(t, c.authority, Identity{"", "edge-1"}, time.Hour))
+	over := c.shows(signed(t, c.authority, Identity{"", "edge-1", ""}, time.Hour))
 	_, end, err := units(t.Context(), over)
 	if err != nil {
 		t.Fatal(err)
