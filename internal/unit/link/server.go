@@ -32,6 +32,10 @@ const (
 	// without a certificate lives.
 	handshakeTimeout = 10 * time.Second
 	strangerTimeout  = 30 * time.Second
+	// minAcceptPause and maxAcceptPause are the times after which another connection is accepted if one
+	// could not be: twice as long each time.
+	minAcceptPause = 5 * time.Millisecond
+	maxAcceptPause = time.Second
 	// lingerTime and lingerBytes bound what is read after a handshake that has failed.
 	lingerTime  = time.Second
 	lingerBytes = 64 << 10
@@ -134,7 +138,7 @@ func (s *Server) RegisterService(service *grpc.ServiceDesc, implementation any) 
 	s.edges.RegisterService(service, implementation)
 }
 
-// Serve takes connections until Stop.
+// Serve takes connections until Stop. Errors as that too many files are open do not end it.
 func (s *Server) Serve(listener net.Listener) error {
 	var serving sync.WaitGroup
 	defer serving.Wait()
@@ -148,19 +152,17 @@ func (s *Server) Serve(listener net.Listener) error {
 		<-s.toEdges.closed
 		listener.Close()
 	})
+	pause := minAcceptPause
 	for {
 		raw, err := listener.Accept()
 		if err != nil {
-			select {
-			case <-s.toEdges.closed:
-				return nil
-			default:
+			if again, err := s.pauseAccept(err, pause); !again {
+				return err
 			}
-			if temporary, ok := errors.AsType[net.Error](err); ok && temporary.Timeout() {
-				continue
-			}
-			return fmt.Errorf("accept connections of edges: %w", err)
+			pause = min(2*pause, maxAcceptPause)
+			continue
 		}
+		pause = minAcceptPause
 		select {
 		case s.handshakes <- struct{}{}:
 			go func() {
@@ -170,6 +172,26 @@ func (s *Server) Serve(listener net.Listener) error {
 		default:
 			raw.Close()
 		}
+	}
+}
+
+// pauseAccept waits after an error of the listener: of most, others are the cause. It reports whether the
+// server goes on.
+func (s *Server) pauseAccept(err error, pause time.Duration) (bool, error) {
+	select {
+	case <-s.toEdges.closed:
+		return false, nil
+	default:
+	}
+	if errors.Is(err, net.ErrClosed) {
+		return false, fmt.Errorf("accept connections of edges: %w", err)
+	}
+	s.log.Error("cannot accept a connection of an edge", "error", err, "effect", "it is tried again", "after", pause)
+	select {
+	case <-s.toEdges.closed:
+		return false, nil
+	case <-time.After(pause):
+		return true, nil
 	}
 }
 

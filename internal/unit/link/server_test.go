@@ -5,9 +5,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -276,4 +278,44 @@ func TestOnlyOneStream(t *testing.T) {
 	}
 	close(release)
 	asking.Wait()
+}
+
+// A failing listener has no files for a while.
+type failing struct {
+	net.Listener
+	errors []error
+}
+
+func (f *failing) Accept() (net.Conn, error) {
+	if len(f.errors) > 0 {
+		err := f.errors[0]
+		f.errors = f.errors[1:]
+		return nil, err
+	}
+	return f.Listener.Accept()
+}
+
+// TestAcceptFails: the server outlives errors of its listener, and ends with it.
+func TestAcceptFails(t *testing.T) {
+	c := start(t, nil)
+	server := NewServer(ServerSettings{Source: func() (*Trust, error) { return c.trust.Load(), nil }, Review: reviewed, Log: c.Server.log})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.address = listener.Addr().String()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- server.Serve(&failing{listener, []error{&net.OpError{Op: "accept", Err: syscall.EMFILE}, syscall.ENFILE, syscall.ENOBUFS}})
+	}()
+	if _, _, err := enroll(t.Context(), c.shows(nil), "edge-1", requestOf(t, &x509.CertificateRequest{}, newKey(t))); err != nil {
+		t.Error(err)
+	}
+	if got := strings.Count(c.log.String(), "cannot accept a connection"); got != 3 {
+		t.Errorf("%d errors are in the log", got)
+	}
+	listener.Close()
+	if err := <-ended; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("it ended with %v", err)
+	}
 }
