@@ -54,6 +54,8 @@ type Client struct {
 	// files are the certificate, nil if it is got for a token.
 	files      *pemfile.Group[*tls.Certificate]
 	connection *grpc.ClientConn
+	// refusals has an entry if the control refuses the certificate.
+	refusals chan struct{}
 	// retry is minRetry, and look fileInterval; others in tests.
 	retry, look time.Duration
 
@@ -72,14 +74,14 @@ type Client struct {
 func NewClient(s ClientSettings) (*Client, error) {
 	const without = "the edge can't connect to the control"
 	c := &Client{
-		ClientSettings: s, retry: minRetry, look: fileInterval, connections: map[*tracked]bool{},
+		ClientSettings: s, retry: minRetry, look: fileInterval, connections: map[*tracked]bool{}, refusals: make(chan struct{}, 1),
 		authorities: authorityFile(s.Log, "the file with the authorities of the control", without, s.CAFile),
 	}
 	if s.TokenFile == "" {
 		c.files = pemfile.Pair(s.Log, "the certificate of the edge", without, s.CertificateFile, s.KeyFile)
 	}
 	var err error
-	c.connection, err = c.open(c.certificate, grpc.WithContextDialer(c.dial))
+	c.connection, err = c.open(c.certificate, grpc.WithContextDialer(c.dial), grpc.WithStreamInterceptor(c.notice))
 	return c, err
 }
 
@@ -96,30 +98,40 @@ func (c *Client) Err() error {
 // Close closes the connection.
 func (c *Client) Close() error { return c.connection.Close() }
 
-// Run keeps the certificate until ctx ends.
+// Run keeps the certificate until ctx ends: it is renewed before its end, and once the control refuses it.
 func (c *Client) Run(ctx context.Context) {
-	wait, failed := time.Duration(0), c.retry
-	for {
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return
-		}
-		if c.files != nil {
+	if c.files != nil {
+		for ctx.Err() == nil {
 			c.follow()
-			wait = c.look
-			continue
+			wait(ctx, c.look)
 		}
+		return
+	}
+	pause := c.retry
+	for ctx.Err() == nil {
+		began := time.Now()
 		err := c.renew(ctx)
-		if err == nil {
-			wait, failed = c.untilRenewal(), c.retry
+		if err == nil && c.lasts(ctx) {
+			pause = c.retry
 			continue
 		}
-		if ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil {
 			c.report(err)
 		}
-		wait = failed/2 + rand.N(failed/2+1)
-		failed = min(2*failed, maxRetry)
+		// One control may refuse what another one signs: then the pauses grow too.
+		if err == nil && time.Since(began) > maxRetry {
+			pause = c.retry
+		}
+		wait(ctx, pause/2+rand.N(pause/2+1))
+		pause = min(2*pause, maxRetry)
+	}
+}
+
+// wait waits for a time, or until ctx ends.
+func wait(ctx context.Context, span time.Duration) {
+	select {
+	case <-time.After(span):
+	case <-ctx.Done():
 	}
 }
 
@@ -224,9 +236,13 @@ func (t *tracked) Close() error {
 func (c *Client) open(show func() (*tls.Certificate, error), options ...grpc.DialOption) (*grpc.ClientConn, error) {
 	often := backoff.DefaultConfig
 	often.MaxDelay = maxReconnect
+	alert := c.refused
+	if show == nil {
+		alert = func() {}
+	}
 	// The address is looked up at each attempt, and no proxy comes in between.
 	connection, err := grpc.NewClient("passthrough:///"+c.Address, append(options,
-		grpc.WithTransportCredentials(current{func() (*tls.Config, error) { return c.config(show) }}), grpc.WithAuthority(ServerName), grpc.WithNoProxy(),
+		grpc.WithTransportCredentials(current{func() (*tls.Config, error) { return c.config(show) }, alert}), grpc.WithAuthority(ServerName), grpc.WithNoProxy(),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: often, MinConnectTimeout: handshakeTimeout}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingInterval, Timeout: pingTimeout}), grpc.WithDisableServiceConfig(),
 		grpc.WithStaticStreamWindowSize(controlWindow), grpc.WithStaticConnWindowSize(2*controlWindow),
@@ -262,6 +278,8 @@ func (c *Client) config(show func() (*tls.Certificate, error)) (*tls.Config, err
 // current are credentials whose settings are made for each handshake.
 type current struct {
 	config func() (*tls.Config, error)
+	// alert is called if the other side ends a connection with an alert after the handshake.
+	alert func()
 }
 
 func (c current) ClientHandshake(ctx context.Context, _ string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -269,7 +287,11 @@ func (c current) ClientHandshake(ctx context.Context, _ string, raw net.Conn) (n
 	if err != nil {
 		return nil, nil, err
 	}
-	return credentials.NewTLS(config).ClientHandshake(ctx, ServerName, raw)
+	connection, info, err := credentials.NewTLS(config).ClientHandshake(ctx, ServerName, raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &alerted{connection, c.alert}, info, nil
 }
 
 func (current) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {

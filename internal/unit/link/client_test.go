@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,6 +72,80 @@ func TestTokenIfRenewalFails(t *testing.T) {
 	}
 	if _, _, err := units(t.Context(), e.Connection()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRefused: an edge whose certificate is not trusted any more gets another one by itself, long before it ends: if an
+// open stream ends, if no connection is taken, and if it trusts the new authority only later.
+func TestRefused(t *testing.T) {
+	for name, k := range map[string]struct{ opened, late bool }{
+		"a stream":               {true, false},
+		"no connection":          {false, false},
+		"a stream, late trust":   {true, true},
+		"no connection and late": {false, true},
+	} {
+		c := start(t, func(s *ServerSettings) { s.recheck = time.Millisecond })
+		e := c.edge("edge-1")
+		until(t, "the edge has a certificate", func() bool { return e.Err() == nil })
+		first, next := e.serial(), newAuthority(t)
+		var end func() error
+		if k.opened {
+			var err error
+			if _, end, err = units(t.Context(), e.Connection()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		trust := func() { c.write(strings.TrimSuffix(e.CAFile, "/ca"), "ca", EncodeCertificates(next.Certificate)) }
+		if !k.late {
+			trust()
+		}
+		c.trust.Store(trustOf(t, next))
+		if k.opened {
+			if err := end(); status.Code(err) != codes.Unauthenticated {
+				t.Errorf("%s: the stream ended with %v", name, err)
+			}
+		} else {
+			e.reconnect()
+		}
+		if k.late {
+			_, _, err := units(t.Context(), e.Connection())
+			if err == nil {
+				t.Errorf("%s: there are units", name)
+			}
+			trust()
+		}
+		until(t, name+": there are units", func() bool {
+			_, _, err := units(t.Context(), e.Connection())
+			return err == nil
+		})
+		if e.serial() == first {
+			t.Errorf("%s: the certificate is the old one", name)
+		}
+	}
+}
+
+// TestRefusedAgain: a control that refuses what it signs is asked less and less often.
+func TestRefusedAgain(t *testing.T) {
+	var signed atomic.Int64
+	c := start(t, func(s *ServerSettings) {
+		s.Review = func(ctx context.Context, token string) (Identity, error) {
+			signed.Add(1)
+			return reviewed(ctx, token)
+		}
+	})
+	trust := *c.trust.Load()
+	trust.Edges = Pool(newAuthority(t).Certificate)
+	c.trust.Store(&trust)
+	e := c.edge("edge-1")
+	began := time.Now()
+	until(t, "it was asked six times", func() bool {
+		// Each opens a connection, which is refused.
+		_, _, _ = units(t.Context(), e.Connection())
+		return signed.Load() >= 6
+	})
+	// Halves of 5, 10, 20, 40 and 80 ms.
+	if least := 155 * time.Millisecond / 2; time.Since(began) < least {
+		t.Errorf("it was asked six times in %s", time.Since(began))
 	}
 }
 
