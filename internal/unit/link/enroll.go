@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/structpb"
 )
@@ -28,10 +29,12 @@ const (
 const (
 	// maxToken is the maximum size of a token, in bytes.
 	maxToken = 16 << 10
-	// maxReviews is how many tokens are reviewed at a time. One that is refused keeps its place for
-	// refusalTime, so that guesses do not flood the API server.
-	maxReviews  = 4
-	refusalTime = time.Second
+	// maxReviews is how many tokens are reviewed at a time, and maxReviewsOf how many of one address, or of
+	// one network of IPv6, are reviewed or next. One that is refused keeps its place for refusalTime, so that
+	// guesses do not flood the API server.
+	maxReviews   = 4
+	maxReviewsOf = 2
+	refusalTime  = time.Second
 	// reviewTimeout is how long a review may wait and take.
 	reviewTimeout = 10 * time.Second
 )
@@ -46,6 +49,7 @@ type enroller struct {
 	ServerSettings
 	validity time.Duration
 	reviews  *semaphore.Weighted
+	shares   shares[place]
 	// refusal is refusalTime; another one in tests.
 	refusal time.Duration
 }
@@ -125,18 +129,30 @@ func (e *enroller) review(ctx context.Context, token string) (Identity, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
+	var from place
+	if p, ok := peer.FromContext(ctx); ok {
+		from = placeOf(p.Addr)
+	}
+	if err := e.shares.take(ctx, from, maxReviewsOf); err != nil {
+		return Identity{}, status.Error(codes.ResourceExhausted, "too many tokens of this address are reviewed at once")
+	}
 	if err := e.reviews.Acquire(ctx, 1); err != nil {
+		e.shares.release(from)
 		return Identity{}, status.Error(codes.ResourceExhausted, "too many tokens are reviewed at once")
+	}
+	done := func() {
+		e.reviews.Release(1)
+		e.shares.release(from)
 	}
 	i, err := e.Review(ctx, token)
 	if err == nil {
 		err = i.Validate()
 	}
 	if err != nil {
-		time.AfterFunc(e.refusal, func() { e.reviews.Release(1) })
+		time.AfterFunc(e.refusal, done)
 		return Identity{}, e.refused(err, token)
 	}
-	e.reviews.Release(1)
+	done()
 	return i, nil
 }
 

@@ -208,12 +208,25 @@ func signed(t testing.TB, a *Authority, i Identity, validity time.Duration) *tls
 // shows is a connection with a certificate, or with none.
 func (c *control) shows(own *tls.Certificate) *grpc.ClientConn {
 	c.Helper()
+	return c.showsFrom("127.0.0.1", own)
+}
+
+// dialer opens connections from an address of loopback.
+func dialer(address string) *net.Dialer {
+	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+}
+
+// showsFrom is one from an address of loopback.
+func (c *control) showsFrom(address string, own *tls.Certificate) *grpc.ClientConn {
+	c.Helper()
 	e := c.client(ClientSettings{CAFile: c.write(c.TempDir(), "ca", EncodeCertificates(c.authority.Certificate))})
 	var show func() (*tls.Certificate, error)
 	if own != nil {
 		show = func() (*tls.Certificate, error) { return own, nil }
 	}
-	connection, err := e.open(show)
+	connection, err := e.open(show, grpc.WithContextDialer(func(ctx context.Context, to string) (net.Conn, error) {
+		return dialer(address).DialContext(ctx, "tcp", to)
+	}))
 	if err != nil {
 		c.Fatal(err)
 	}

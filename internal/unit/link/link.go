@@ -65,6 +65,13 @@ func (i Identity) Validate() error {
 	return nil
 }
 
+// isPod reports whether the certificate is of one Pod alone. A token that is not bound to a Pod has the
+// name of its account, and others make certificates that many edges have.
+func (i Identity) isPod() bool {
+	_, name, ok := strings.Cut(i.Account, "/")
+	return ok && i.Name != name
+}
+
 // isAccount reports whether a text is NAMESPACE/NAME.
 func isAccount(text string) bool {
 	namespace, name, _ := strings.Cut(text, "/")

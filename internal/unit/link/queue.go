@@ -12,23 +12,32 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// A queue is the listener of a server that gets connections after their handshake.
-type queue struct {
+// A queue is the listener of a server that gets connections after their handshake. K is who they are of.
+type queue[K comparable] struct {
 	address net.Addr
 	most    int64
 	live    atomic.Int64
+	shares  shares[K]
 	waiting chan net.Conn
 	closed  chan struct{}
 	closing sync.Once
 }
 
-func newQueue(most int64) *queue {
-	return &queue{most: most, waiting: make(chan net.Conn), closed: make(chan struct{})}
+func newQueue[K comparable](most int64) *queue[K] {
+	return &queue[K]{most: most, waiting: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// put hands over a connection, or closes it if there are too many.
-func (q *queue) put(connection *open) {
-	connection.live = &q.live
+// put hands over a connection, or closes it if there are too many, or more than most of the same.
+func (q *queue[K]) put(connection *open, of K, most int64) {
+	if !q.shares.try(of, most) {
+		connection.left = func() {}
+		connection.Close()
+		return
+	}
+	connection.left = func() {
+		q.live.Add(-1)
+		q.shares.release(of)
+	}
 	if q.live.Add(1) > q.most {
 		connection.Close()
 		return
@@ -40,7 +49,7 @@ func (q *queue) put(connection *open) {
 	}
 }
 
-func (q *queue) Accept() (net.Conn, error) {
+func (q *queue[K]) Accept() (net.Conn, error) {
 	select {
 	case connection := <-q.waiting:
 		return connection, nil
@@ -49,28 +58,29 @@ func (q *queue) Accept() (net.Conn, error) {
 	}
 }
 
-func (q *queue) close() { q.closing.Do(func() { close(q.closed) }) }
+func (q *queue[K]) close() { q.closing.Do(func() { close(q.closed) }) }
 
-func (q *queue) Close() error {
+func (q *queue[K]) Close() error {
 	q.close()
 	return nil
 }
 
-func (q *queue) Addr() net.Addr { return q.address }
+func (q *queue[K]) Addr() net.Addr { return q.address }
 
 // An open connection has its handshake behind it. It counts until it is closed.
 type open struct {
 	net.Conn
 	state tls.ConnectionState
 	// ends ends it with its certificate; nil without one.
-	ends   *time.Timer
-	live   *atomic.Int64
+	ends *time.Timer
+	// left is called once it is closed.
+	left   func()
 	closed atomic.Bool
 }
 
 func (o *open) Close() error {
 	if !o.closed.Swap(true) {
-		o.live.Add(-1)
+		o.left()
 		if o.ends != nil {
 			o.ends.Stop()
 		}

@@ -28,6 +28,13 @@ const (
 	maxHandshakes = 1000
 	maxStrangers  = 200
 	maxEdges      = 4000
+	// maxHandshakesOf and maxStrangersOf are how many of these may be of one address, or of one network of
+	// IPv6, maxOfPod how many connections may show certificates of one Pod, and maxOfName how many those of
+	// one name of which several edges may have the certificate.
+	maxHandshakesOf = 100
+	maxStrangersOf  = 20
+	maxOfPod        = 8
+	maxOfName       = 1000
 	// handshakeTimeout is how long a handshake may take, and strangerTimeout how long a connection
 	// without a certificate lives.
 	handshakeTimeout = 10 * time.Second
@@ -90,8 +97,9 @@ type Server struct {
 	log              *slog.Logger
 	edges, strangers *grpc.Server
 	handshakes       chan struct{}
-	toEdges          *queue
-	toStrangers      *queue
+	shaking          shares[place]
+	toEdges          *queue[Identity]
+	toStrangers      *queue[place]
 	// grace is expiryGrace; another one in tests.
 	grace time.Duration
 }
@@ -100,7 +108,7 @@ type Server struct {
 func NewServer(s ServerSettings) *Server {
 	server := &Server{
 		source: s.Source, log: s.Log, grace: expiryGrace,
-		handshakes: make(chan struct{}, maxHandshakes), toEdges: newQueue(maxEdges), toStrangers: newQueue(maxStrangers),
+		handshakes: make(chan struct{}, maxHandshakes), toEdges: newQueue[Identity](maxEdges), toStrangers: newQueue[place](maxStrangers),
 	}
 	common := func(most int, streams uint32, life keepalive.ServerParameters) []grpc.ServerOption {
 		life.Time, life.Timeout = pingInterval, pingTimeout
@@ -143,11 +151,10 @@ func (s *Server) Serve(listener net.Listener) error {
 	var serving sync.WaitGroup
 	defer serving.Wait()
 	defer s.Stop()
-	for server, to := range map[*grpc.Server]*queue{s.edges: s.toEdges, s.strangers: s.toStrangers} {
-		to.address = listener.Addr()
-		// It ends when the queue is closed, and then has nothing to say.
-		serving.Go(func() { _ = server.Serve(to) })
-	}
+	s.toEdges.address, s.toStrangers.address = listener.Addr(), listener.Addr()
+	// They end when the queues are closed, and then have nothing to say.
+	serving.Go(func() { _ = s.edges.Serve(s.toEdges) })
+	serving.Go(func() { _ = s.strangers.Serve(s.toStrangers) })
 	serving.Go(func() {
 		<-s.toEdges.closed
 		listener.Close()
@@ -163,15 +170,29 @@ func (s *Server) Serve(listener net.Listener) error {
 			continue
 		}
 		pause = minAcceptPause
-		select {
-		case s.handshakes <- struct{}{}:
-			go func() {
-				defer func() { <-s.handshakes }()
-				s.take(raw)
+		s.shake(raw)
+	}
+}
+
+// shake takes a connection, or closes it if there are too many.
+func (s *Server) shake(raw net.Conn) {
+	from := placeOf(raw.RemoteAddr())
+	if !s.shaking.try(from, maxHandshakesOf) {
+		raw.Close()
+		return
+	}
+	select {
+	case s.handshakes <- struct{}{}:
+		go func() {
+			defer func() {
+				<-s.handshakes
+				s.shaking.release(from)
 			}()
-		default:
-			raw.Close()
-		}
+			s.take(raw)
+		}()
+	default:
+		s.shaking.release(from)
+		raw.Close()
 	}
 }
 
@@ -216,11 +237,17 @@ func (s *Server) take(raw net.Conn) {
 	}
 	state := connection.ConnectionState()
 	if len(state.VerifiedChains) == 0 {
-		s.toStrangers.put(&open{Conn: connection, state: state})
+		s.toStrangers.put(&open{Conn: connection, state: state}, placeOf(raw.RemoteAddr()), maxStrangersOf)
 		return
 	}
+	// Without an identity there is an error at each request: these connections have one share.
+	who, _ := IdentityOf(state.PeerCertificates[0])
+	most := int64(maxOfName)
+	if who.isPod() {
+		most = maxOfPod
+	}
 	ends := time.AfterFunc(time.Until(state.PeerCertificates[0].NotAfter)+s.grace, func() { raw.Close() })
-	s.toEdges.put(&open{Conn: connection, state: state, ends: ends})
+	s.toEdges.put(&open{Conn: connection, state: state, ends: ends}, who, most)
 }
 
 // linger closes a connection such that the alert before it arrives: a client that is still sending would

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/structpb"
 )
@@ -125,8 +127,8 @@ func TestReviews(t *testing.T) {
 	})
 	request := requestOf(t, &x509.CertificateRequest{}, newKey(t))
 	var asking sync.WaitGroup
-	for range 3 * maxReviews {
-		over := c.shows(nil)
+	for n := range 3 * maxReviews {
+		over := c.showsFrom(fmt.Sprintf("127.0.0.%d", 1+n%3), nil)
 		asking.Go(func() {
 			if _, _, err := enroll(t.Context(), over, "edge-1", request); err != nil {
 				t.Error(err)
@@ -150,12 +152,15 @@ func TestRefusedKeepsItsPlace(t *testing.T) {
 	e.refusal = time.Hour
 	trust := trustOf(t, a)
 	e.Source = func() (*Trust, error) { return trust, nil }
-	for range maxReviews {
-		if _, err := e.review(t.Context(), "edge-3"); status.Code(err) != codes.PermissionDenied {
+	from := func(last byte) context.Context {
+		return peer.NewContext(t.Context(), &peer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, last)}})
+	}
+	for n := range byte(maxReviews) {
+		if _, err := e.review(from(n), "edge-3"); status.Code(err) != codes.PermissionDenied {
 			t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	ctx, cancel := context.WithTimeout(from(maxReviews), time.Millisecond)
 	defer cancel()
 	if _, err := e.review(ctx, "edge-1"); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("got %v", err)
