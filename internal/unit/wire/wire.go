@@ -6,7 +6,7 @@
 package wire
 
 import (
-	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,7 +39,11 @@ func Encode(b unit.Built) ([]Resource, error) {
 	case model.Host:
 		b.Model = e.host(m)
 	}
-	body := encoded{Model: b.Model}
+	inner, err := encode(b.Model)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", b.Key, err)
+	}
+	body := encoded{Model: inner}
 	for _, c := range b.Certificates {
 		key := unit.Certificate.Key(c.Hash)
 		body.Certificates = append(body.Certificates, shown{c.Hash, c.Secret})
@@ -65,8 +69,8 @@ func Encode(b unit.Built) ([]Resource, error) {
 
 // encoded is a unit in JSON.
 type encoded struct {
-	Model        any
-	Certificates []shown `json:",omitempty"`
+	Model        json.RawMessage
+	Certificates []shown
 }
 
 // shown is a certificate that a unit shows, and the Secret that it comes from.
@@ -106,12 +110,6 @@ func (e *encoder) contents(list []model.Content) []model.Content {
 
 func resource(key unit.Key, text []byte) Resource {
 	return Resource{Key: key, Version: unit.VersionOf(text, ""), Bytes: text}
-}
-
-// encode leaves no room behind the text, which would stay.
-func encode(value any) ([]byte, error) {
-	text, err := unit.JSON(value)
-	return bytes.Clone(text), err
 }
 
 // ErrMissing means that something is not there which a resource refers to.

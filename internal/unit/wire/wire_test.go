@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -225,16 +226,70 @@ func TestFormsAreEncoded(t *testing.T) {
 					t.Errorf("%s: %s has the field %s, which is not encoded", path, of, field.Name)
 					continue
 				}
+				if field.Tag != "" || field.Anonymous && field.Type.Kind() != reflect.Struct {
+					t.Errorf("%s: the field %s of %s is not encoded by its name", path, field.Name, of)
+				}
 				look(field.Type, path+"."+field.Name)
 			}
 		case of.Kind() == reflect.Map, of.Kind() == reflect.Interface, of.Kind() == reflect.Pointer, of.Kind() == reflect.Func:
 			t.Errorf("%s: a %s is not plain data", path, of)
 		}
 	}
-	for _, m := range []any{
-		model.Globals{}, model.Certificate{}, model.OCSPResponse{}, model.Backend{}, model.Host{}, model.Name{}, model.NamePatterns{}, model.Stream{},
-	} {
+	for _, m := range models {
 		look(reflect.TypeOf(m), reflect.TypeOf(m).String())
+	}
+}
+
+// models are those of units that are sent.
+var models = map[unit.Kind]any{
+	unit.Globals: model.Globals{}, unit.DefaultCertificate: model.Certificate{}, unit.OCSPResponse: model.OCSPResponse{}, unit.Backend: model.Backend{},
+	unit.Host: model.Host{}, unit.Name: model.Name{}, unit.Patterns: model.NamePatterns{}, unit.Stream: model.Stream{},
+}
+
+// A newer control has fields that are not known here. They do no harm until one of them is used.
+func TestNewFieldsCountOnceTheyAreUsed(t *testing.T) {
+	type added struct {
+		On   bool
+		List []string
+	}
+	// route and host have a field more than those of the model, deeper in it.
+	type route struct {
+		Path  string
+		Added added
+	}
+	type host struct {
+		Name   string
+		Routes []route
+	}
+	unused := map[unit.Kind][]any{unit.Host: {host{"a.test", []route{{Path: "/"}}}}}
+	used := map[unit.Kind][]any{unit.Host: {host{"a.test", []route{{"/", added{On: true}}}}, host{"a.test", []route{{"/", added{List: []string{}}}}}}}
+	for kind, m := range models {
+		isEmbedded := func(f reflect.StructField) bool { return f.Anonymous } // What is in it is visible.
+		newer := append(slices.DeleteFunc(reflect.VisibleFields(reflect.TypeOf(m)), isEmbedded), reflect.StructField{Name: "Added", Type: reflect.TypeFor[added]()})
+		value := reflect.New(reflect.StructOf(newer)).Elem()
+		unused[kind] = append(unused[kind], value.Interface())
+		value.FieldByName("Added").Field(0).SetBool(true)
+		used[kind] = append(used[kind], value.Interface())
+	}
+	read := func(kind unit.Kind, m any) (string, error) {
+		sent, err := wire.Encode(unit.Built{Key: kind.Key("a.test"), Model: m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = wire.Decode(sent[0].Key, sent[0].Bytes, finder(nil))
+		return string(sent[0].Bytes), err
+	}
+	for kind := range models {
+		for _, m := range unused[kind] {
+			if text, err := read(kind, m); err != nil {
+				t.Errorf("%v: %s", err, text)
+			}
+		}
+		for _, m := range used[kind] {
+			if text, err := read(kind, m); err == nil || !strings.Contains(err.Error(), `unknown field "Added"`) {
+				t.Errorf("%s is read: %v", text, err)
+			}
+		}
 	}
 }
 
