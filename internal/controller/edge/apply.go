@@ -27,6 +27,7 @@ func (e *Edge) Apply(ctx context.Context) {
 			e.again.stop()
 			e.again = e.after(pause, e.Apply)
 			e.settings.Log.Warn("push failed", "error", err, "again_in", pause)
+			e.builder.Unpushed(err)
 		}
 		return
 	}

@@ -40,6 +40,8 @@ type Builder interface {
 	// Pushed is called when what can be pushed was pushed: all reports whether that is everything,
 	// and held whether the rest waits for a reload that is held back.
 	Pushed(all, held bool)
+	// Unpushed is called when a push failed, which is repeated: what is set meanwhile is pushed as well.
+	Unpushed(err error)
 }
 
 // An Edge serves units with NGINX.

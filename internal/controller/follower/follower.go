@@ -46,7 +46,7 @@ type Follower struct {
 	cuts  chan received
 	calls chan func(context.Context)
 	ended chan struct{}
-	// unpushed are cuts that were taken, and of which something was not pushed yet.
+	// unpushed are cuts that were taken and not answered: nothing was pushed since.
 	unpushed []chan<- error
 	// rejected is why units can't be served as they are.
 	rejected map[unit.Key]error
@@ -69,7 +69,7 @@ func New(s edge.Settings, wantDatabases func()) *Follower {
 }
 
 // Take has NGINX serve a cut. It returns when everything was pushed that can be, with why units can't be
-// served.
+// served, or when a push failed, which is repeated.
 func (f *Follower) Take(ctx context.Context, cut publish.Cut) error {
 	done := make(chan error, 1)
 	select {
@@ -294,13 +294,22 @@ func (b builder) Refuse(texts model.Snippets, err error, current model.Globals) 
 // Pushed acknowledges what was received.
 func (b builder) Pushed(all, _ bool) {
 	b.synced.Store(all)
-	var list []error
-	for _, key := range slices.SortedFunc(maps.Keys(b.rejected), unit.Key.Compare) {
-		list = append(list, b.rejected[key])
+	b.answer(nil)
+}
+
+// Unpushed rejects what was received. The next cut may be what makes a push succeed, such as the end of a large unit,
+// and the control sends it only after an answer.
+func (b builder) Unpushed(err error) { b.answer(fmt.Errorf("push to NGINX: %w", err)) }
+
+// answer says why units, or anything, can't be served.
+func (f *Follower) answer(unpushed error) {
+	list := []error{unpushed}
+	for _, key := range slices.SortedFunc(maps.Keys(f.rejected), unit.Key.Compare) {
+		list = append(list, f.rejected[key])
 	}
 	err := errors.Join(list...)
-	for _, done := range b.unpushed {
+	for _, done := range f.unpushed {
 		done <- err
 	}
-	b.unpushed = nil
+	f.unpushed = nil
 }
