@@ -33,9 +33,9 @@ type machine struct {
 
 // close gives it back. NGINX must have ended.
 func (m *machine) close() {
-	m.accessLog.Close()
 	// There is nothing to do about a directory that can't be given back.
 	_ = m.dir.Close()
+	m.accessLog.Close()
 }
 
 // machine prepares NGINX for its start.

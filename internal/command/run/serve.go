@@ -59,13 +59,17 @@ func (f *facing) leave(forceStop context.Context, s service, log *slog.Logger) e
 	if f == nil {
 		return nil
 	}
-	limit, cancel := context.WithTimeout(forceStop, s.half.ShutdownTimeout()+stopMargin)
-	defer cancel()
 	closed := f.streams.leave(forceStop, s.half.ShutdownTimeout())
 	err := stopNGINX(forceStop, f.process, s.half.ShutdownTimeout(), log)
 	<-closed
-	f.spans.Flush(limit)
 	return err
+}
+
+// flush sends the last spans.
+func (f *facing) flush(ctx context.Context) {
+	if f != nil {
+		f.spans.Flush(ctx)
+	}
 }
 
 // serve runs until ctx ends, then shuts down: health checks fail and clients are
@@ -117,6 +121,7 @@ func (o program) serve(ctx context.Context, s service, log *slog.Logger) error {
 	s.edges.Close()
 	err = errors.Join(err, s.facing.leave(forceStop, s, log))
 	<-left
+	s.facing.flush(limit)
 	// wait-shutdown waits for this.
 	s.stopAPI()
 	if err != nil {
