@@ -216,7 +216,12 @@ func (f *finder) clientsConnect(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
 	pods, err := f.edges(ctx)
-	return len(pods) > 0, err
+	return slices.ContainsFunc(pods, mayServe), err
+}
+
+// mayServe is false for a pod that has ended. One that was evicted stays, for as long as nothing removes it.
+func mayServe(pod corev1.Pod) bool {
+	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 }
 
 // edges returns the pods that clients connect to.

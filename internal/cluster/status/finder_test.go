@@ -193,6 +193,12 @@ func edge(namespace, name, account, node string, ready bool) *corev1.Pod {
 	return p
 }
 
+// ended is a pod that stays after its end.
+func ended(p *corev1.Pod, phase corev1.PodPhase) *corev1.Pod {
+	p.Status.Phase = phase
+	return p
+}
+
 // TestEdges: with edges apart, addresses are those of their nodes, and there are others while there is one of them.
 func TestEdges(t *testing.T) {
 	itself := types.NamespacedName{Namespace: "headgate", Name: "self"}
@@ -211,6 +217,11 @@ func TestEdges(t *testing.T) {
 		{"of two accounts", []runtime.Object{edge("headgate", "one", "edge", "a", true), edge("shop", "two", "edge", "b", true)}, types.NamespacedName{}, "10.0.0.2,192.0.2.1", "true"},
 		{"not ready", []runtime.Object{edge("headgate", "one", "edge", "a", true), edge("headgate", "two", "edge", "b", false)}, types.NamespacedName{}, "192.0.2.1", "true"},
 		{"of other accounts", []runtime.Object{edge("headgate", "one", "default", "a", true), edge("other", "two", "edge", "b", true)}, types.NamespacedName{}, missing, "false"},
+		{
+			"ended",
+			[]runtime.Object{ended(edge("headgate", "one", "edge", "a", true), corev1.PodFailed), ended(edge("headgate", "two", "edge", "b", false), corev1.PodSucceeded)},
+			types.NamespacedName{}, "none of 2 pods of edges is ready", "false",
+		},
 		{"no edge", nil, types.NamespacedName{}, missing, "false"},
 		{"no edge, but a control", []runtime.Object{pod("other", "b", true, "app=headgate")}, types.NamespacedName{}, missing, "true"},
 		{"no edge, and a Service", nil, publish, "10.96.0.1", "false"},
