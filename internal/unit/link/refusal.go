@@ -57,7 +57,7 @@ func (c *Client) noticed(err error) error {
 	return err
 }
 
-// A noticing stream tells its Client that it was refused.
+// A noticing stream has its Client know that it was refused.
 type noticing struct {
 	grpc.ClientStream
 	of *Client
