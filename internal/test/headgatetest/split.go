@@ -35,7 +35,7 @@ func (g *Instance) startSplit(s edge.Settings, log *slog.Logger) *publisher.Publ
 	g.t.Helper()
 	g.split = &split{store: publish.New()}
 	p := publisher.New(g.split.store, log)
-	server, listener := grpc.NewServer(grpc.MaxRecvMsgSize(xds.MaxMessage)), bufconn.Listen(1<<20)
+	server, listener := grpc.NewServer(grpc.MaxRecvMsgSize(xds.MaxMessage), grpc.ForceServerCodecV2(xds.Codec())), bufconn.Listen(1<<20)
 	(&xds.Server{
 		Store:    g.split.store,
 		Identify: func(context.Context) (xds.Edge, error) { return xds.Edge{Name: "edge"}, nil },
