@@ -1,6 +1,7 @@
 package publisher
 
 import (
+	"maps"
 	"sync"
 	"time"
 )
@@ -15,17 +16,33 @@ type edges struct {
 	// at is the version of the Store that edges are to have, and members are the edges of each stream.
 	at      uint64
 	members map[int64]*member
+	// lagging are edges whose streams ended while they lacked changes, by name: that they connect again is no reason
+	// to wait for them longer.
+	lagging map[string]lag
 	// behind is how many lack changes, and awaited how many of them are not slow.
 	behind, awaited int
 }
 
 // A member is an edge that has all changes up to a version of the Store.
 type member struct {
-	at uint64
-	// since is when it began to lack the next one, and slow is set once that was long ago.
+	name string
+	at   uint64
+	lag
+}
+
+// A lag is that of an edge that lacks changes.
+type lag struct {
+	// since is when it began to lack some, and slow is set once that was long ago. left is when its stream ended.
 	since time.Time
 	slow  bool
+	left  time.Time
 }
+
+const (
+	// lagKept is how long the lag of an edge is kept that has gone, and maxLags of how many.
+	lagKept = time.Minute
+	maxLags = 10_000
+)
 
 // publish sets what edges are to have. It reports whether none is waited for.
 func (e *edges) publish(at uint64) (all bool) {
@@ -34,7 +51,7 @@ func (e *edges) publish(at uint64) (all bool) {
 	now := time.Now()
 	for _, m := range e.members {
 		if m.at >= e.at && m.at < at {
-			m.since = now
+			m.lag = lag{since: now}
 			e.behind++
 			e.awaited++
 		}
@@ -43,31 +60,67 @@ func (e *edges) publish(at uint64) (all bool) {
 	return e.awaited == 0
 }
 
-// set notes what the edge of a stream has. It reports whether that was the last one that was waited for.
+// add notes an edge that has opened a stream, and has nothing yet.
+func (e *edges) add(stream int64, name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := time.Now()
+	m := &member{name: name, lag: e.lagOf(name, now)}
+	e.members[stream] = m
+	delete(e.lagging, name)
+	if m.at >= e.at {
+		return
+	}
+	m.slow = now.Sub(m.since) >= slowAfter
+	e.behind++
+	if !m.slow {
+		e.awaited++
+	}
+}
+
+// lagOf is that of an edge which connects: the one that it has already, if any.
+func (e *edges) lagOf(name string, now time.Time) lag {
+	if known, ok := e.lagging[name]; ok {
+		return known
+	}
+	for _, m := range e.members {
+		if m.name == name && m.at < e.at {
+			return m.lag
+		}
+	}
+	return lag{since: now}
+}
+
+// set notes what the edge of a stream has. It reports whether that was the last one that was waited for. One that
+// still lacks changes is as slow as before.
 func (e *edges) set(stream int64, at uint64) (last bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	last = e.drop(stream)
-	m := &member{at: at}
-	e.members[stream] = m
-	if at < e.at {
-		m.since = time.Now()
-		e.behind++
-		e.awaited++
-		last = false
+	m := e.members[stream]
+	if m == nil {
+		return false
 	}
-	return last
+	was := m.at < e.at
+	m.at = at
+	if !was || at < e.at {
+		return false
+	}
+	return e.has(m)
+}
+
+// has notes that a member is not waited for any more, and reports whether that was the last one.
+func (e *edges) has(m *member) (last bool) {
+	if e.behind--; m.slow {
+		return false
+	}
+	e.awaited--
+	return e.awaited == 0
 }
 
 // remove notes the end of a stream, and reports the same.
 func (e *edges) remove(stream int64) (last bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.drop(stream)
-}
-
-// drop forgets a member.
-func (e *edges) drop(stream int64) (last bool) {
 	m := e.members[stream]
 	if m == nil {
 		return false
@@ -76,17 +129,18 @@ func (e *edges) drop(stream int64) (last bool) {
 	if m.at >= e.at {
 		return false
 	}
-	if e.behind--; m.slow {
-		return false
+	if len(e.lagging) < maxLags {
+		m.left = time.Now()
+		e.lagging[m.name] = m.lag
 	}
-	e.awaited--
-	return e.awaited == 0
+	return e.has(m)
 }
 
 // look finds the edges that are slow by now, and reports the same.
 func (e *edges) look(now time.Time) (last bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	maps.DeleteFunc(e.lagging, func(_ string, l lag) bool { return now.Sub(l.left) >= lagKept })
 	if e.awaited == 0 {
 		return false
 	}

@@ -56,7 +56,7 @@ func New(store *publish.Store, log *slog.Logger) *Publisher {
 	return &Publisher{
 		store: store, log: log, pushed: func(bool, bool) {},
 		changes: map[unit.Key]publish.Change{}, expected: map[string]struct{}{}, waiting: map[unit.Key]waiting{},
-		names: map[unit.Kind]map[string]struct{}{}, shown: stapling.New(), shows: map[unit.Key][]model.Certificate{}, users: map[string]int{}, edges: edges{members: map[int64]*member{}},
+		names: map[unit.Kind]map[string]struct{}{}, shown: stapling.New(), shows: map[unit.Key][]model.Certificate{}, users: map[string]int{}, edges: edges{members: map[int64]*member{}, lagging: map[string]lag{}},
 		events: event.New(), serving: make(chan struct{}),
 	}
 }
@@ -191,7 +191,7 @@ func (p *Publisher) Apply(context.Context) {
 // Connected notes that an edge has opened a stream.
 func (p *Publisher) Connected(stream int64, edge string) {
 	p.log.Info("an edge has connected", "edge", edge, "stream", stream)
-	p.edges.set(stream, 0)
+	p.edges.add(stream, edge)
 }
 
 // Acknowledged notes that the edge of a stream has all changes up to a version of the Store.

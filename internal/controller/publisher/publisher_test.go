@@ -2,6 +2,7 @@ package publisher_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"testing"
@@ -164,6 +165,59 @@ func TestSlowEdgeIsNotWaitedFor(t *testing.T) {
 			t.Error("the slow edge is waited for again")
 		}
 	})
+}
+
+// An edge that never has everything is not waited for any longer because it takes some changes, or connects again.
+func TestLaggingEdgeIsNotWaitedFor(t *testing.T) {
+	for name, lag := range map[string]func(p *publisher.Publisher, i int){
+		"it takes old changes": func(p *publisher.Publisher, i int) {
+			if i == 0 {
+				p.Connected(1, "lagging")
+			}
+			p.Acknowledged(1, uint64(i), nil)
+		},
+		"it connects again": func(p *publisher.Publisher, i int) {
+			p.Gone(int64(i))
+			p.Connected(int64(i+1), "lagging")
+		},
+		"it connects again before it goes": func(p *publisher.Publisher, i int) {
+			p.Connected(int64(i+1), "lagging")
+			p.Gone(int64(i))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, _ := start(t)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer p.Run(ctx)()
+				defer cancel()
+				// What is reported other than by an Apply is of no interest.
+				go func() {
+					for {
+						select {
+						case <-p.Events():
+						case <-ctx.Done():
+							return
+						}
+					}
+				}()
+				pushed := false
+				p.Notify(func(bool, bool) { pushed = true })
+				p.Set(unit.Of(model.Host{Name: "a.test", Namespace: "first"}))
+				p.Apply(ctx)
+				for i := range 5 {
+					pushed = false
+					lag(p, i)
+					p.Set(unit.Of(model.Host{Name: "a.test", Namespace: fmt.Sprint(i)}))
+					p.Apply(ctx)
+					if waits := i < 4; pushed == waits {
+						t.Errorf("after %d s: reported is %t", 3*i, pushed)
+					}
+					time.Sleep(3 * time.Second)
+				}
+			})
+		})
+	}
 }
 
 // A generated certificate stays here: each edge has its own.
