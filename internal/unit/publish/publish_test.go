@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,7 +142,9 @@ func TestReadersAgree(t *testing.T) {
 				for range random.IntN(2) {
 					put()
 				}
-				r.Hold(maps.All(r.view.versions()))
+				if err := r.Hold(maps.All(r.view.versions())); err != nil {
+					t.Fatal(err)
+				}
 				for range random.IntN(2) {
 					put()
 				}
@@ -176,9 +179,10 @@ func TestComesBack(t *testing.T) {
 	s := publish.New()
 	s.Put(host("a", "1", "n"), host("b", "1", "n"), host("c", "1", "n"))
 	r := s.Reader(nil)
-	r.Hold(maps.All(map[unit.Key]string{
-		unit.Host.Key("a"): "1", unit.Host.Key("b"): "other", unit.Host.Key("gone"): "1",
-	}))
+	held := map[unit.Key]string{unit.Host.Key("a"): "1", unit.Host.Key("b"): "other", unit.Host.Key("gone"): "1"}
+	if err := r.Hold(maps.All(held)); err != nil {
+		t.Fatal(err)
+	}
 	cut := next(t, r)
 	var got []string
 	for _, one := range cut.Resources {
@@ -252,4 +256,27 @@ func TestGoneIsForgotten(t *testing.T) {
 		t.Errorf("the reader that did not read gets %v", err)
 	}
 	nothing(t, reads)
+}
+
+// What a reader says that it has takes a bounded amount of memory: more is refused, but not what is as it is here.
+func TestTooMuchIsHeld(t *testing.T) {
+	s := publish.New()
+	name := strings.Repeat("x", 1<<20)
+	s.Put(publish.Change{Key: unit.Host.Key(name), Resources: []wire.Resource{{Key: unit.Host.Key(name), Version: "1"}}})
+	hold := func(r *publish.Reader, version string, times int) error {
+		return r.Hold(func(yield func(unit.Key, string) bool) {
+			for range times {
+				if !yield(unit.Host.Key(name), version) {
+					return
+				}
+			}
+		})
+	}
+	r := s.Reader(nil)
+	if err := errors.Join(hold(r, "1", 100), hold(r, "2", 63)); err != nil {
+		t.Error(err)
+	}
+	if hold(r, "2", 1) == nil {
+		t.Error("it may hold more and more")
+	}
 }

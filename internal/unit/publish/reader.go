@@ -23,8 +23,19 @@ type Reader struct {
 	began  bool
 	same   numbers
 	others []unit.Key
-	late   bool
+	// othersBytes is the memory that these take.
+	othersBytes int
+	late        bool
 }
+
+// maxOthers is how much memory names may take of what a reader has in another version than the Store, in bytes. A reader
+// is not trusted: it may name anything. This is enough for 100,000 hosts with all that they refer to.
+const maxOthers = 64 << 20
+
+// otherBytes is what such a name takes besides its text.
+const otherBytes = 48
+
+var errTooMuch = fmt.Errorf("more is held than can be: what is not as it is here takes more than %d MiB", maxOthers>>20)
 
 // Reader returns a Reader for one who has nothing. takes says of which namespaces it gets units, and what these
 // refer to; what belongs to none, it gets always.
@@ -36,19 +47,32 @@ func (s *Store) Reader(takes func(namespace string) bool) *Reader {
 	return r
 }
 
-// Hold notes which versions it has already. It must be called before Next, with each unit once.
-func (r *Reader) Hold(versions iter.Seq2[unit.Key, string]) {
+// holdAtOnce is how many versions are noted while all others wait for the Store.
+const holdAtOnce = 10_000
+
+// Hold notes which versions it has already. It must be called before Next, with each unit once. After an error the
+// Reader is of no use.
+func (r *Reader) Hold(versions iter.Seq2[unit.Key, string]) error {
 	s := r.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	held := 0
 	for key, version := range versions {
+		if held++; held%holdAtOnce == 0 {
+			s.mu.Unlock()
+			s.mu.Lock()
+		}
 		// What changed since it began may have another version than at that time.
 		if e := s.entries[key]; e != nil && !e.gone && e.Version == version && e.changed <= r.at {
 			r.same.add(e.number)
-		} else {
-			r.others = append(r.others, key)
+			continue
 		}
+		if r.othersBytes += otherBytes + len(key.Name); r.othersBytes > maxOthers {
+			return errTooMuch
+		}
+		r.others = append(r.others, key)
 	}
+	return nil
 }
 
 // numbers is a set of small numbers.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -45,10 +46,13 @@ type Server struct {
 }
 
 const (
-	// atOnce is how many edges may say what they hold at the same time, since that is large; others wait. holdTimeout
-	// is how long one may take.
-	atOnce      = 8
-	holdTimeout = 30 * time.Second
+	// atOnce is how many edges may say what they hold at the same time, since that is large; others wait once they have
+	// begun. firstTimeout is how long one may take to begin, and holdTimeout how long for the rest.
+	atOnce       = 8
+	firstTimeout = 10 * time.Second
+	holdTimeout  = 30 * time.Second
+	// maxReason is the length of a reason that an edge gives, in bytes.
+	maxReason = 1 << 10
 )
 
 // Register adds the service to a server.
@@ -117,62 +121,80 @@ func (s *Server) DeltaAggregatedResources(stream Stream) error {
 	}
 }
 
-// subscribe has an edge say what it holds, when it is its turn, and returns the name that it says.
+// subscribe has an edge say what it holds, and returns the name that it says.
 func (s *Server) subscribe(stream Stream, reader *publish.Reader) (name string, _ error) {
+	first, err := within(firstTimeout, stream.Recv)
+	if err != nil {
+		return "", err
+	}
+	waits, err := announced(first)
+	if err != nil {
+		return "", err
+	}
+	// Who says nothing has no turn: others would wait for it.
 	select {
 	case s.turns <- struct{}{}:
 		defer func() { <-s.turns }()
 	case <-stream.Context().Done():
 		return "", status.FromContextError(stream.Context().Err()).Err()
 	}
-	type said struct {
-		name string
-		err  error
+	return within(holdTimeout, func() (string, error) {
+		return first.GetNode().GetId(), subscriptions(stream, reader, first, waits)
+	})
+}
+
+// within is what a function returns that reads a stream, or an error if that takes too long. Then the end of the
+// stream ends the function.
+func within[T any](most time.Duration, read func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
 	}
-	done := make(chan said, 1)
+	done := make(chan result, 1)
 	go func() {
-		name, err := subscriptions(stream, reader)
-		done <- said{name, err}
+		value, err := read()
+		done <- result{value, err}
 	}()
+	late := time.NewTimer(most)
+	defer late.Stop()
 	select {
-	case <-time.After(holdTimeout):
-		// The end of the stream ends what reads it.
-		return "", status.Errorf(codes.DeadlineExceeded, "the edge did not say within %v what it holds", holdTimeout)
-	case said := <-done:
-		return said.name, said.err
+	case <-late.C:
+		return *new(T), status.Errorf(codes.DeadlineExceeded, "the edge did not say within %v what it holds", most)
+	case r := <-done:
+		return r.value, r.err
 	}
 }
 
-// subscriptions reads a request for each type that the edge knows, and notes what it holds. It returns the name that
-// the edge says.
-func subscriptions(stream Stream, reader *publish.Reader) (name string, err error) {
-	waits := map[string]bool{}
-	for first := true; first || len(waits) > 0; first = false {
-		request, err := stream.Recv()
-		if err != nil {
-			return "", err
-		}
-		if first {
-			name = request.GetNode().GetId()
-			if waits, err = announced(request); err != nil {
-				return "", err
+// subscriptions reads a request for each type that the edge knows, from the first one on, and notes what it holds.
+func subscriptions(stream Stream, reader *publish.Reader, request *discovery.DeltaDiscoveryRequest, waits map[string]bool) (err error) {
+	for {
+		if waits[request.TypeUrl] {
+			delete(waits, request.TypeUrl)
+			if err := hold(reader, request); err != nil {
+				return status.Error(codes.ResourceExhausted, err.Error())
 			}
 		}
-		if !waits[request.TypeUrl] {
-			continue
+		if len(waits) == 0 {
+			return nil
 		}
-		delete(waits, request.TypeUrl)
-		if kind, ok := kindOf(request.TypeUrl); ok {
-			reader.Hold(func(yield func(unit.Key, string) bool) {
-				for name, version := range request.InitialResourceVersions {
-					if !yield(kind.Key(name), version) {
-						return
-					}
-				}
-			})
+		if request, err = stream.Recv(); err != nil {
+			return err
 		}
 	}
-	return name, nil
+}
+
+func hold(reader *publish.Reader, request *discovery.DeltaDiscoveryRequest) error {
+	kind, ok := kindOf(request.TypeUrl)
+	if !ok {
+		return nil
+	}
+	return reader.Hold(func(yield func(unit.Key, string) bool) {
+		for name, version := range request.InitialResourceVersions {
+			if !yield(kind.Key(name), version) {
+				return
+			}
+		}
+	})
 }
 
 // announced are the types that an edge says it will subscribe to.
@@ -232,13 +254,21 @@ func await(ctx context.Context, answers <-chan *discovery.DeltaDiscoveryRequest,
 				return nil, io.EOF
 			case answer.ErrorDetail != nil && answer.ResponseNonce != nonce:
 				// Nothing that refers to it would be of use.
-				return nil, status.Errorf(codes.Aborted, "the edge rejects %s: %s", answer.TypeUrl, answer.ErrorDetail.Message)
+				return nil, status.Errorf(codes.Aborted, "the edge rejects %s: %s", cut(answer.TypeUrl), cut(answer.ErrorDetail.Message))
 			case answer.ResponseNonce != nonce:
 			case answer.ErrorDetail != nil:
-				return errors.New(answer.ErrorDetail.Message), nil
+				return errors.New(cut(answer.ErrorDetail.Message)), nil
 			default:
 				return nil, nil
 			}
 		}
 	}
+}
+
+// cut is a text of an edge, which may be of any length.
+func cut(text string) string {
+	if len(text) > maxReason {
+		return strings.ToValidUTF8(text[:maxReason], "")
+	}
+	return text
 }

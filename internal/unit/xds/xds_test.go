@@ -309,6 +309,48 @@ func TestOnlyItsNamespaces(t *testing.T) {
 	})
 }
 
+// Edges that say nothing hold up no other one.
+func TestSilentEdges(t *testing.T) {
+	c := start(t, nil)
+	c.Put(change(unit.Host, "a.test", "1"))
+	ended := make(chan error, 20)
+	connection := c.connect(t)
+	for range cap(ended) {
+		stream, err := discovery.NewAggregatedDiscoveryServiceClient(connection).DeltaAggregatedResources(metadata.AppendToOutgoingContext(t.Context(), "edge", "silent"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			_, err := stream.Recv()
+			ended <- err
+		}()
+	}
+	eventually(t, "all are there", func() bool { return c.Size().Readers == cap(ended) })
+	e := &edge{name: "a"}
+	c.follow(t, e)
+	eventually(t, "the edge has everything", func() bool { return len(e.versions()) == 1 })
+	select {
+	case err := <-ended:
+		t.Errorf("it waited for the end of another one: %v", err)
+	default:
+	}
+}
+
+// An edge can't have a control keep any amount of names.
+func TestTooMuchIsHeld(t *testing.T) {
+	c := start(t, nil)
+	e := &edge{name: "a", has: map[unit.Key]string{}}
+	for i := range 33 {
+		name := fmt.Sprint(i, strings.Repeat("x", 1<<20))
+		e.has[unit.Host.Key(name)], e.has[unit.Backend.Key(name)] = "1", "1"
+	}
+	c.follow(t, e)
+	if err := <-e.ended; status.Code(errors.Unwrap(err)) != codes.ResourceExhausted {
+		t.Errorf("%.200v", err)
+	}
+	eventually(t, "nothing is kept", func() bool { return c.Size().Readers == 0 })
+}
+
 func node(t *testing.T, schema int) *core.Node {
 	t.Helper()
 	metadata, err := structpb.NewStruct(map[string]any{"schema": schema})
