@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
@@ -322,5 +323,43 @@ func TestAcceptFails(t *testing.T) {
 	listener.Close()
 	if err := <-ended; !errors.Is(err, net.ErrClosed) {
 		t.Errorf("it ended with %v", err)
+	}
+}
+
+// An edge has so many streams of a kind over all of its connections, and takes none from others.
+func TestStreamsOfAnEdge(t *testing.T) {
+	for name, o := range map[string]struct {
+		review func(context.Context, string) (Identity, error)
+		most   int
+	}{
+		"with a token": {reviewed, maxOfEdge},
+		"with files":   {nil, maxOfAddress},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := start(t, func(s *ServerSettings) { s.Review = o.review })
+			one := signed(t, c.authority, Identity{Group: "shop", Name: "edge-1"}, time.Hour)
+			over := []*grpc.ClientConn{c.shows(one), c.shows(one)}
+			ctx, end := context.WithCancel(t.Context())
+			for i := range o.most {
+				if _, _, err := units(ctx, over[i%2]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, connection := range over {
+				if _, _, err := units(ctx, connection); status.Code(err) != codes.ResourceExhausted {
+					t.Errorf("one more: %v", err)
+				}
+			}
+			for _, other := range []Identity{{Group: "shop", Name: "edge-2"}, {Name: "edge-1"}} {
+				if _, _, err := units(ctx, c.shows(signed(t, c.authority, other, time.Hour))); err != nil {
+					t.Errorf("%v: %v", other, err)
+				}
+			}
+			end()
+			until(t, "there is room again", func() bool {
+				_, _, err := units(t.Context(), over[0])
+				return err == nil
+			})
+		})
 	}
 }
