@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -192,15 +194,25 @@ func (c *Client) follow() {
 	}
 }
 
+// use has connections show a certificate from now on, and closes those that show an older one.
+func (c *Client) use(own *tls.Certificate) {
+	c.mu.Lock()
+	c.own, c.problem = own, nil
+	older := slices.Collect(maps.Keys(c.connections))
+	c.mu.Unlock()
+	c.close(older)
+}
+
 // reconnect closes all connections: each shows one certificate as long as it lives.
 func (c *Client) reconnect() {
 	c.mu.Lock()
-	var open []*tracked
-	for connection := range c.connections {
-		open = append(open, connection)
-	}
+	all := slices.Collect(maps.Keys(c.connections))
 	c.mu.Unlock()
-	for _, connection := range open {
+	c.close(all)
+}
+
+func (c *Client) close(connections []*tracked) {
+	for _, connection := range connections {
 		connection.Close()
 	}
 	c.connection.ResetConnectBackoff()
@@ -236,13 +248,9 @@ func (t *tracked) Close() error {
 func (c *Client) open(show func() (*tls.Certificate, error), options ...grpc.DialOption) (*grpc.ClientConn, error) {
 	often := backoff.DefaultConfig
 	often.MaxDelay = maxReconnect
-	alert := c.refused
-	if show == nil {
-		alert = func() {}
-	}
 	// The address is looked up at each attempt, and no proxy comes in between.
 	connection, err := grpc.NewClient("passthrough:///"+c.Address, append(options,
-		grpc.WithTransportCredentials(current{func() (*tls.Config, error) { return c.config(show) }, alert}), grpc.WithAuthority(ServerName), grpc.WithNoProxy(),
+		grpc.WithTransportCredentials(current{func() (*tls.Config, error) { return c.config(show) }}), grpc.WithAuthority(ServerName), grpc.WithNoProxy(),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: often, MinConnectTimeout: handshakeTimeout}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingInterval, Timeout: pingTimeout}), grpc.WithDisableServiceConfig(),
 		grpc.WithStaticStreamWindowSize(controlWindow), grpc.WithStaticConnWindowSize(2*controlWindow),
@@ -278,8 +286,6 @@ func (c *Client) config(show func() (*tls.Certificate, error)) (*tls.Config, err
 // current are credentials whose settings are made for each handshake.
 type current struct {
 	config func() (*tls.Config, error)
-	// alert is called if the other side ends a connection with an alert after the handshake.
-	alert func()
 }
 
 func (c current) ClientHandshake(ctx context.Context, _ string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -291,7 +297,11 @@ func (c current) ClientHandshake(ctx context.Context, _ string, raw net.Conn) (n
 	if err != nil {
 		return nil, nil, err
 	}
-	return &alerted{connection, c.alert}, info, nil
+	// Those that only ask for a certificate are not tracked.
+	if known, ok := raw.(*tracked); ok {
+		connection = &alerted{connection, known.of}
+	}
+	return connection, info, nil
 }
 
 func (current) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {

@@ -71,14 +71,14 @@ const remoteError = "remote error"
 // An alerted connection has its handshake behind it.
 type alerted struct {
 	net.Conn
-	alert func()
+	of *Client
 }
 
-// Read passes on that there is an alert.
+// Read has the Client know of an alert.
 func (a *alerted) Read(buffer []byte) (int, error) {
 	n, err := a.Conn.Read(buffer)
 	if failed, ok := errors.AsType[*net.OpError](err); ok && failed.Op == remoteError {
-		a.alert()
+		a.of.refused()
 	}
 	return n, err
 }

@@ -75,12 +75,9 @@ func (c *Client) get(ctx context.Context, show func() (*tls.Certificate, error),
 	for _, certificate := range list {
 		own.Certificate = append(own.Certificate, certificate.Raw)
 	}
-	c.mu.Lock()
-	c.own, c.problem = own, nil
-	c.mu.Unlock()
+	c.use(own)
 	c.Log.Info("the edge has a certificate", "uri", leaf.URIs, "serial", leaf.SerialNumber.Text(16), "until", leaf.NotAfter)
 	c.compare(bundle)
-	c.reconnect()
 	return nil
 }
 
