@@ -174,7 +174,9 @@ func TestThiefOfCertificate(t *testing.T) {
 	control := p.control("control", "--edge-account", "default/public=public", "--edge-account", "default/internal=internal").start().ready()
 	p.issueEdge("public", "public")
 	th, connection := p.steal("public", control)
-	control.until("the thief has what is of the group", func() bool { return th.finds(keys["first"]) && th.finds("PLAIN}of-first") && th.versions()[unit.Backend.Key("/auth-of-first.test/8080")] != "" })
+	control.until("the thief has what is of the group", func() bool {
+		return th.finds(keys["first"]) && th.finds("PLAIN}of-first") && th.versions()[unit.Backend.Key("/auth-of-first.test/8080")] != ""
+	})
 	// "alias" is of the patterns of all namespaces, which no group gets.
 	for _, secret := range []string{keys["second"], "of-second", "second.test", "alias-"} {
 		if th.finds(secret) {

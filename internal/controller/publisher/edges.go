@@ -16,8 +16,8 @@ type edges struct {
 	// at is the version of the Store that edges are to have, and members are the edges of each stream.
 	at      uint64
 	members map[int64]*member
-	// lagging are edges whose streams ended while they lacked changes, by name: that they connect again is no reason
-	// to wait for them longer.
+	// lagging are edges whose streams ended while they lacked changes, by name: when they connect again, they are not
+	// waited for any longer than before.
 	lagging map[string]lag
 	// behind is how many lack changes, and awaited how many of them are not slow.
 	behind, awaited int
