@@ -31,8 +31,10 @@ const (
 	maxRetry = time.Minute
 	// fileInterval is the time between two looks at the files of a certificate.
 	fileInterval = 10 * time.Second
-	// maxReconnect is the longest time between two attempts to connect.
-	maxReconnect = 5 * time.Second
+	// minReconnect and maxReconnect are the shortest and the longest time between two attempts to connect. gRPC's way to
+	// have the next one at once is not safe: it reads the connections while others are made.
+	minReconnect = 100 * time.Millisecond
+	maxReconnect = 2 * time.Second
 )
 
 // ClientSettings are the options of a Client.
@@ -215,7 +217,6 @@ func (c *Client) close(connections []*tracked) {
 	for _, connection := range connections {
 		connection.Close()
 	}
-	c.connection.ResetConnectBackoff()
 }
 
 // dial opens a connection that reconnect closes.
@@ -247,7 +248,7 @@ func (t *tracked) Close() error {
 // open makes a connection that shows certificates, or none if show is nil.
 func (c *Client) open(show func() (*tls.Certificate, error), options ...grpc.DialOption) (*grpc.ClientConn, error) {
 	often := backoff.DefaultConfig
-	often.MaxDelay = maxReconnect
+	often.BaseDelay, often.MaxDelay = minReconnect, maxReconnect
 	// The address is looked up at each attempt, and no proxy comes in between.
 	connection, err := grpc.NewClient("passthrough:///"+c.Address, append(options,
 		grpc.WithTransportCredentials(current{func() (*tls.Config, error) { return c.config(show) }}), grpc.WithAuthority(ServerName), grpc.WithNoProxy(),
