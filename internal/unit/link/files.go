@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/internal/guard/pemfile"
@@ -43,10 +44,8 @@ func authorityFile(log *slog.Logger, what, without, name string) *pemfile.Group[
 
 // checkServer returns an error if a certificate is not that of a control. A wildcard does not count.
 func checkServer(c *x509.Certificate) error {
-	for _, name := range c.DNSNames {
-		if name == ServerName {
-			return nil
-		}
+	if slices.Contains(c.DNSNames, ServerName) {
+		return nil
 	}
 	return fmt.Errorf("the certificate of the control has not the DNS name %s, but: %s", ServerName, strings.Join(c.DNSNames, ", "))
 }

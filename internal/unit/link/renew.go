@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -105,11 +106,7 @@ func (c *Client) compare(bundle []byte) {
 	}
 	var lacking []*x509.Certificate
 	for _, a := range announced {
-		known := false
-		for _, b := range trusted {
-			known = known || a.Equal(b)
-		}
-		if !known {
+		if !slices.ContainsFunc(trusted, a.Equal) {
 			lacking = append(lacking, a)
 		}
 	}

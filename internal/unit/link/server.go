@@ -122,7 +122,7 @@ func NewServer(s ServerSettings) *Server {
 		common(s.MaxMessage, maxStreams, keepalive.ServerParameters{MaxConnectionIdle: idleTimeout}),
 		grpc.StreamInterceptor(streamGuard(s.Source, cmp.Or(s.recheck, recheckInterval))), grpc.UnaryInterceptor(unaryGuard(s.Source)),
 		// A token is of one edge. A certificate from elsewhere may be that of many.
-		grpc.ChainStreamInterceptor((&streams{shared: s.Review == nil, open: map[opener]int{}}).bound),
+		grpc.ChainStreamInterceptor((&streams{shared: s.Review == nil}).bound),
 		grpc.ReadBufferSize(readBuffer),
 		// A window that grows costs a ping for each message.
 		grpc.StaticStreamWindowSize(edgeWindow), grpc.StaticConnWindowSize(2*edgeWindow),

@@ -1,8 +1,6 @@
 package link
 
 import (
-	"sync"
-
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
@@ -24,13 +22,11 @@ type opener struct {
 	from place
 }
 
-// streams counts those that are open.
+// streams are those that are open.
 type streams struct {
 	// shared: several edges may have one certificate.
 	shared bool
-
-	mu   sync.Mutex
-	open map[opener]int
+	open   shares[opener]
 }
 
 // bound refuses streams of who has too many.
@@ -39,33 +35,15 @@ func (s *streams) bound(service any, stream grpc.ServerStream, info *grpc.Stream
 	if err != nil {
 		return status.Error(codes.Unauthenticated, err.Error())
 	}
-	of, most := opener{kind: info.FullMethod, who: who}, maxOfEdge
+	of, most := opener{kind: info.FullMethod, who: who}, int64(maxOfEdge)
 	if s.shared {
 		of.from, most = placeOfPeer(stream), maxOfAddress
 	}
-	if !s.enter(of, most) {
+	if !s.open.try(of, most) {
 		return status.Errorf(codes.ResourceExhausted, "the edge has %d streams of this kind already", most)
 	}
-	defer s.leave(of)
+	defer s.open.release(of)
 	return handle(service, stream)
-}
-
-func (s *streams) enter(of opener, most int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open[of] >= most {
-		return false
-	}
-	s.open[of]++
-	return true
-}
-
-func (s *streams) leave(of opener) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open[of]--; s.open[of] == 0 {
-		delete(s.open, of)
-	}
 }
 
 // placeOfPeer is where a stream comes from.
