@@ -94,8 +94,7 @@ func (s *Store) Put(changes ...Change) uint64 {
 		return before
 	}
 	s.forget()
-	close(s.changed)
-	s.changed = make(chan struct{})
+	s.wake()
 	return s.at
 }
 
@@ -276,6 +275,12 @@ func (s *Store) forgetUntil(at uint64) {
 	}
 }
 
+// wake has readers look again.
+func (s *Store) wake() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
 // Regroup has readers that do not get everything begin again: what they get has changed.
 func (s *Store) Regroup() {
 	s.mu.Lock()
@@ -286,8 +291,7 @@ func (s *Store) Regroup() {
 			delete(s.readers, r)
 		}
 	}
-	close(s.changed)
-	s.changed = make(chan struct{})
+	s.wake()
 }
 
 // Appeared has what is of a namespace sent to readers that get it only now, since it was in no group before.
@@ -307,8 +311,7 @@ func (s *Store) Appeared(namespace string) {
 	for _, e := range list {
 		s.touch(e)
 	}
-	close(s.changed)
-	s.changed = make(chan struct{})
+	s.wake()
 }
 
 // Sees reports whether readers of such namespaces get a unit.
