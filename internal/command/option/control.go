@@ -85,10 +85,7 @@ func (o Control) check(folder bool) error {
 // Authority is the name of the Secret and the ConfigMap; own is the namespace of this process. The flags are checked
 // already.
 func (o Control) Authority(own string) types.NamespacedName {
-	if name, err := selection.ObjectName("", o.edgeAuthority); err == nil && name.Name != "" {
-		return name
-	}
-	return types.NamespacedName{Namespace: own, Name: edgesName}
+	return objectOr(o.edgeAuthority, types.NamespacedName{Namespace: own, Name: edgesName})
 }
 
 // Accounts are the groups of the ServiceAccounts of edges, empty for all units; own is the namespace of this process.
@@ -167,10 +164,9 @@ func (o Edge) check() error {
 	case (o.ControlCertificate == "") != (o.ControlKey == ""):
 		return errors.New("--control-certificate and --control-key require each other")
 	}
-	if host, _, err := net.SplitHostPort(o.ControlAddress); err != nil || host == "" {
-		return usage.InvalidValue(o.ControlAddress, "control-address", "HOST:PORT")
-	}
-	if _, err := portOf(o.ControlAddress); err != nil {
+	// Without an address of that form there is no port either.
+	host, _, _ := net.SplitHostPort(o.ControlAddress)
+	if _, err := portOf(o.ControlAddress); err != nil || host == "" {
 		return usage.InvalidValue(o.ControlAddress, "control-address", "HOST:PORT")
 	}
 	return nil
@@ -199,13 +195,12 @@ func (o Options) EdgeGroups() bool {
 	return false
 }
 
-// A part is what of Headgate runs in a process.
+// A part is what of Headgate runs in a process, empty for all of it.
 type part string
 
 const (
-	allInOne part = ""
-	control  part = "control"
-	edge     part = "edge"
+	control part = "control"
+	edge    part = "edge"
 )
 
 // IsControl reports whether this process is a control.

@@ -58,14 +58,17 @@ func (o Webhook) checkSelfSigned(folder bool) error {
 // SelfSignedSettings name the objects; own is the namespace of this process. The flags are
 // checked already.
 func (o SelfSigned) SelfSignedSettings(own string) selfsigned.Settings {
-	object := func(value string) types.NamespacedName {
-		if name, err := selection.ObjectName("", value); err == nil && name.Name != "" {
-			return name
-		}
-		return types.NamespacedName{Namespace: own, Name: webhookName}
-	}
+	usual := types.NamespacedName{Namespace: own, Name: webhookName}
 	return selfsigned.Settings{
-		Configuration: o.WebhookConfiguration, Service: object(o.WebhookService), Secret: object(o.WebhookSecret),
+		Configuration: o.WebhookConfiguration, Service: objectOr(o.WebhookService, usual), Secret: objectOr(o.WebhookSecret, usual),
 		Timing: selfsigned.DefaultTiming(),
 	}
+}
+
+// objectOr is the object that a flag names, which is checked already, or the usual one without its value.
+func objectOr(value string, usual types.NamespacedName) types.NamespacedName {
+	if name, err := selection.ObjectName("", value); err == nil && name.Name != "" {
+		return name
+	}
+	return usual
 }

@@ -3,8 +3,6 @@ package option
 import (
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
 
 	"github.com/spf13/pflag"
 )
@@ -36,12 +34,8 @@ func (o Webhook) checkWebhook() error {
 }
 
 func (o Webhook) webhookPort() (uint16, error) {
-	_, text, err := net.SplitHostPort(o.WebhookAddress)
-	if err == nil {
-		var port uint64
-		if port, err = strconv.ParseUint(text, 10, 16); err == nil && port > 0 {
-			return uint16(port), nil
-		}
+	if port, err := portOf(o.WebhookAddress); err == nil {
+		return port, nil
 	}
 	return 0, fmt.Errorf("invalid value %q of --validating-webhook: must be HOST:PORT or :PORT", o.WebhookAddress)
 }
